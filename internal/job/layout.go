@@ -1,0 +1,73 @@
+package job
+
+// Shape says how records become rows of the version table.
+type Shape string
+
+// The two shapes of a query.
+const (
+	Rollup Shape = "rollup" // one row a group key and lane, states merged
+	Rows   Shape = "rows"   // one row a record
+)
+
+// Layout is the stored form of one version: what its table looks like, how two states of a key merge and how the view
+// reads them. internal/query derives it; it is kept in version.layout, and serving and speedlayer work from it alone.
+// Every SQL text in it is PostgreSQL. Column names in it are not quoted; SQL texts are.
+type Layout struct {
+	Shape Shape `json:"shape"`
+	// Keys are the key columns in the order of the unique index: time keys first, then as in the query.
+	Keys []KeyColumn `json:"keys"`
+	// States are the stored columns behind the aggregates.
+	States []StateColumn `json:"states"`
+	// View are the columns that readers see, in the order of the query's select list, then serve.columns.
+	View []ViewColumn `json:"view"`
+	// Where is serve.where, or empty.
+	Where string `json:"where,omitempty"`
+}
+
+// KeyColumn is one column of the group key. A rollup without GROUP BY has none: its table has at most one row a lane.
+type KeyColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // PostgreSQL type, with COLLATE "C" for text
+	Time bool   `json:"time,omitempty"`
+}
+
+// StateColumn is one stored partial state.
+type StateColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Combine merges a stored state with an arriving one; the stored row is aliased t, the arriving one e.
+	// Example: t."views" + e."views".
+	Combine string `json:"combine"`
+	// Aggregate merges many states of one key, as an aggregate over columns of relation e. Example: sum(e."views")::bigint.
+	Aggregate string `json:"aggregate"`
+}
+
+// ViewColumn is one column of the serving view.
+type ViewColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"` // as format_type prints it
+	// Finish computes the value from the version table, whose row is aliased s. Example: s."total_ms__s".
+	Finish string `json:"finish"`
+	// StoredAs is for people: "sum + count".
+	StoredAs string `json:"stored_as"`
+	Exact    bool   `json:"exact"`
+	Key      bool   `json:"key,omitempty"`
+	// Computed marks a column of serve.columns: Finish is the user's expression over the other view columns.
+	Computed bool `json:"computed,omitempty"`
+}
+
+// LaneColumn is the name of the lane column of a rollup's version table: partition modulo the version's lanes.
+const LaneColumn = "lane"
+
+// StagedColumns are the columns of a row of partial states, in the order in which query.Rows yields them and
+// staging stores them: lane, keys, states.
+func (l Layout) StagedColumns() (names, types []string) {
+	names, types = []string{LaneColumn}, []string{"smallint"}
+	for _, k := range l.Keys {
+		names, types = append(names, k.Name), append(types, k.Type)
+	}
+	for _, s := range l.States {
+		names, types = append(names, s.Name), append(types, s.Type)
+	}
+	return names, types
+}

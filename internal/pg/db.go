@@ -1,0 +1,56 @@
+package pg
+
+import (
+	"context"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// DefaultSchema is the control schema's name in SQL texts.
+const DefaultSchema = "kappactl"
+
+// DB is what a store needs; a Pool and a Tx both are one.
+type DB interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// schema rewrites SQL texts from DefaultSchema to the schema in use.
+type schema string
+
+func (s schema) sql(text string) string {
+	if s == DefaultSchema {
+		return text
+	}
+	return strings.ReplaceAll(text, DefaultSchema+".", pgx.Identifier{string(s)}.Sanitize()+".")
+}
+
+// Tx is a transaction.
+type Tx struct {
+	tx     pgx.Tx
+	schema schema
+}
+
+// Exec runs a statement.
+func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return t.tx.Exec(ctx, t.schema.sql(sql), args...)
+}
+
+// Query runs a query.
+func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return t.tx.Query(ctx, t.schema.sql(sql), args...)
+}
+
+// QueryRow runs a query of one row.
+func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return t.tx.QueryRow(ctx, t.schema.sql(sql), args...)
+}
+
+// Raw is the pgx transaction: SQL given to it (a user's text, COPY) is taken as it is.
+func (t *Tx) Raw() pgx.Tx { return t.tx }
+
+// Ident quotes an identifier of one or more parts.
+func Ident(parts ...string) string { return pgx.Identifier(parts).Sanitize() }

@@ -1,0 +1,98 @@
+package pg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+var errBadDSN = errors.New("the connection string cannot be parsed")
+
+// ConnectError is a database that cannot be used: not there, wrong password, no such database. Its text holds neither
+// the connection string nor a password.
+type ConnectError struct {
+	Host string
+	Err  error
+}
+
+func newConnectError(c *pgx.ConnConfig, err error) *ConnectError {
+	return &ConnectError{Host: net.JoinHostPort(c.Host, fmt.Sprint(c.Port)), Err: plain(c, err)}
+}
+
+func (e *ConnectError) Error() string {
+	if e.Host == "" {
+		return "PostgreSQL: " + e.Err.Error()
+	}
+	return "PostgreSQL at " + e.Host + ": " + e.Err.Error()
+}
+
+// Unwrap gives the chain behind it.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// plain says in one line what stands in the way.
+func plain(c *pgx.ConnConfig, err error) error {
+	var server *pgconn.PgError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &server):
+		switch server.Code {
+		case "28P01", "28000":
+			return fmt.Errorf("password or user refused for user %q", c.User)
+		case "3D000":
+			return fmt.Errorf("database %q does not exist", c.Database)
+		}
+		return fmt.Errorf("%s (SQLSTATE %s)", server.Message, server.Code)
+	case errors.As(err, &op):
+		return op.Err
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("no answer within the connect timeout")
+	}
+	return errors.New("connection refused or closed")
+}
+
+// CommitError is a COMMIT that did not answer "committed": it may or may not have happened.
+type CommitError struct{ Err error }
+
+func (e *CommitError) Error() string { return "commit: " + e.Err.Error() }
+
+// Unwrap gives the chain behind it.
+func (e *CommitError) Unwrap() error { return e.Err }
+
+// Code is the SQLSTATE of err, or empty.
+func Code(err error) string {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return server.Code
+	}
+	return ""
+}
+
+// Unreachable says that err came from the way to the server or from its shutdown, not from a statement: trying again
+// later can help.
+func Unreachable(err error) bool {
+	var connect *ConnectError
+	var op *net.OpError
+	if errors.As(err, &connect) || errors.As(err, &op) || errors.Is(err, net.ErrClosed) {
+		return true
+	}
+	switch code := Code(err); {
+	case code == "":
+		return pgconn.Timeout(err) || pgconn.SafeToRetry(err) || errors.Is(err, pgx.ErrTxClosed) || isEOF(err)
+	case code[:2] == "08", code[:2] == "57", code == "53300":
+		return code != "57014" // query cancelled by a timeout of ours is not a lost server
+	}
+	return false
+}
+
+// Retryable says that the same transaction may pass when it is run again: serialization failure, deadlock, lock timeout.
+func Retryable(err error) bool {
+	switch Code(err) {
+	case "40001", "40P01", "55P03":
+		return true
+	}
+	return false
+}

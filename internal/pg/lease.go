@@ -1,0 +1,73 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Leased is a table whose rows are owned by lease: it has the columns claim bigint, owner text and lease timestamptz.
+// Each claim raises the row's claim; a writer that repeats the claim it got in its WHERE is fenced when it lost the row.
+type Leased struct {
+	Table string // kappactl.segment
+	Key   string // primary key columns, comma-separated
+	Order string // ORDER BY of who is claimed first
+	// Wait waits for a row that another transaction holds instead of passing over it, so that a claim comes after a
+	// commit in flight and returns the true row.
+	Wait bool
+}
+
+// Claim takes up to limit rows that nobody holds and that satisfy where (SQL over alias r, named arguments), for ttl,
+// and returns them as they are after it.
+func Claim[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.Duration, limit int, where string, args pgx.NamedArgs) ([]T, error) {
+	lock := "FOR UPDATE SKIP LOCKED"
+	if l.Wait {
+		lock = "FOR UPDATE"
+	}
+	sql := fmt.Sprintf(`UPDATE %[1]s AS r SET claim = r.claim + 1, owner = @lease_owner, lease = clock_timestamp() + @lease_ttl::interval
+		WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s AS r
+			WHERE (r.owner IS NULL OR r.lease < clock_timestamp()) AND (%[3]s) ORDER BY %[4]s LIMIT @lease_limit %[5]s)
+		  AND (r.owner IS NULL OR r.lease < clock_timestamp())
+		RETURNING r.*`, l.Table, l.Key, where, l.Order, lock)
+	all := leaseArgs(owner, ttl, args)
+	all["lease_limit"] = limit
+	return collect[T](ctx, db, "claim", l, sql, all)
+}
+
+// Renew prolongs the rows that owner still holds and that satisfy where, and returns them. A row that is missing in the
+// answer was lost.
+func Renew[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.Duration, where string, args pgx.NamedArgs) ([]T, error) {
+	sql := fmt.Sprintf(`UPDATE %s AS r SET lease = clock_timestamp() + @lease_ttl::interval
+		WHERE r.owner = @lease_owner AND (%s) RETURNING r.*`, l.Table, where)
+	return collect[T](ctx, db, "renew", l, sql, leaseArgs(owner, ttl, args))
+}
+
+// Release gives up the rows that owner holds and that satisfy where, so that others take them at once.
+func Release(ctx context.Context, db DB, l Leased, owner, where string, args pgx.NamedArgs) error {
+	sql := fmt.Sprintf(`UPDATE %s AS r SET owner = NULL, lease = NULL WHERE r.owner = @lease_owner AND (%s)`, l.Table, where)
+	if _, err := db.Exec(ctx, sql, leaseArgs(owner, 0, args)); err != nil {
+		return fmt.Errorf("release %s: %w", l.Table, err)
+	}
+	return nil
+}
+
+func leaseArgs(owner string, ttl time.Duration, args pgx.NamedArgs) pgx.NamedArgs {
+	all := pgx.NamedArgs{"lease_owner": owner, "lease_ttl": fmt.Sprintf("%d microseconds", ttl.Microseconds())}
+	maps.Copy(all, args)
+	return all
+}
+
+func collect[T any](ctx context.Context, db DB, verb string, l Leased, sql string, args pgx.NamedArgs) ([]T, error) {
+	rows, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", verb, l.Table, err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[T])
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", verb, l.Table, err)
+	}
+	return out, nil
+}

@@ -1,0 +1,114 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// Config says how to reach PostgreSQL. Zero fields mean the defaults set in Open.
+type Config struct {
+	DSN         string        // URL or key=value; PG* variables fill what it lacks
+	Password    string        // from a file or command; empty leaves DSN, PGPASSWORD and passfile in charge
+	Schema      string        // control schema, default kappactl
+	Application string        // application_name, default kappactl
+	MaxConns    int32         // default 8
+	Connect     time.Duration // connect timeout, default 5 s
+}
+
+// Pool is a pool of connections to one database.
+type Pool struct {
+	pool   *pgxpool.Pool
+	schema schema
+}
+
+// Open opens a pool and proves that one connection works. The error names no password.
+func Open(ctx context.Context, c Config) (*Pool, error) {
+	cfg, err := pgxpool.ParseConfig(c.DSN)
+	if err != nil {
+		return nil, &ConnectError{Err: errBadDSN}
+	}
+	if c.Password != "" {
+		cfg.ConnConfig.Password = c.Password
+	}
+	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = or(c.Application, "kappactl")
+	}
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		cfg.ConnConfig.ConnectTimeout = or(c.Connect, 5*time.Second)
+	}
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	cfg.MaxConns = or(c.MaxConns, 8)
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, newConnectError(cfg.ConnConfig, err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, newConnectError(cfg.ConnConfig, err)
+	}
+	return &Pool{pool: pool, schema: schema(or(c.Schema, DefaultSchema))}, nil
+}
+
+func or[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
+}
+
+// Close closes all connections.
+func (p *Pool) Close() { p.pool.Close() }
+
+// Schema is the control schema's name.
+func (p *Pool) Schema() string { return string(p.schema) }
+
+// Exec runs a statement.
+func (p *Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	return p.pool.Exec(ctx, p.schema.sql(sql), args...)
+}
+
+// Query runs a query.
+func (p *Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return p.pool.Query(ctx, p.schema.sql(sql), args...)
+}
+
+// QueryRow runs a query of one row.
+func (p *Pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return p.pool.QueryRow(ctx, p.schema.sql(sql), args...)
+}
+
+// ReadCommitted runs f in a READ COMMITTED transaction and commits when f returns nil.
+func (p *Pool) ReadCommitted(ctx context.Context, f func(*Tx) error) error {
+	return p.in(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, f)
+}
+
+// Snapshot runs f in a REPEATABLE READ transaction, whose statements all see the database of its first one.
+func (p *Pool) Snapshot(ctx context.Context, f func(*Tx) error) error {
+	return p.in(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, f)
+}
+
+func (p *Pool) in(ctx context.Context, o pgx.TxOptions, f func(*Tx) error) error {
+	tx, err := p.pool.BeginTx(ctx, o)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		// After Commit this is a no-op; a cancelled ctx must not leave the connection in a transaction.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = tx.Rollback(end)
+	}()
+	if err := f(&Tx{tx: tx, schema: p.schema}); err != nil {
+		return err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return &CommitError{Err: err}
+	}
+	return nil
+}
