@@ -2,7 +2,7 @@
 
 -- The release that wrote this schema and the oldest binary number that may still use it.
 CREATE TABLE kappactl.schema_info (
-    only          boolean PRIMARY KEY DEFAULT true CHECK (only),
+    singleton     boolean PRIMARY KEY DEFAULT true CHECK (singleton),
     version       integer NOT NULL,
     oldest_reader integer NOT NULL,
     release       text    NOT NULL DEFAULT ''

@@ -1,0 +1,101 @@
+package pg_test
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+const tableList = `SELECT string_agg(table_name || '.' || column_name || ' ' || data_type, E'\n' ORDER BY table_name, ordinal_position)
+	FROM information_schema.columns WHERE table_schema = $1`
+
+func TestMigrationsRunOnceHoweverManyStartThem(t *testing.T) {
+	t.Parallel()
+	pool := open(t, pgtest.Empty(t), "")
+	var missing *pg.SchemaError
+	if err := pg.CheckSchema(t.Context(), pool); !errors.As(err, &missing) || !missing.Missing {
+		t.Fatalf("before migration: %v, want a SchemaError that says missing", err)
+	}
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if err := pg.Migrate(t.Context(), pool); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := pg.CheckSchema(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPrintedSQLMakesTheSchemaThatMigrateMakes(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"kappactl", "other"} {
+		migrated, printed := open(t, pgtest.Empty(t), name), open(t, pgtest.Empty(t), name)
+		if err := pg.Migrate(t.Context(), migrated); err != nil {
+			t.Fatal(err)
+		}
+		text, err := pg.MigrationSQL(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := printed.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
+			_, err := tx.Raw().Conn().PgConn().Exec(t.Context(), text).ReadAll()
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		var a, b string
+		if err := migrated.QueryRow(t.Context(), tableList, name).Scan(&a); err != nil {
+			t.Fatal(err)
+		}
+		if err := printed.QueryRow(t.Context(), tableList, name).Scan(&b); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(a, b); diff != "" {
+			t.Errorf("schema %s: migrated and printed differ:\n%s", name, diff)
+		}
+		// The printed SQL leaves nothing for init to do.
+		if err := pg.Migrate(t.Context(), printed); err != nil {
+			t.Errorf("schema %s: init after the printed SQL: %v", name, err)
+		}
+	}
+}
+
+func TestSchemaOfAnotherReleaseNamesWhatToRun(t *testing.T) {
+	t.Parallel()
+	pool := open(t, pgtest.Database(t), "")
+	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.schema_info SET version = 9, oldest_reader = 8, release = '3.0.0'`); err != nil {
+		t.Fatal(err)
+	}
+	err := pg.CheckSchema(t.Context(), pool)
+	if want := `the control schema "kappactl" (version 9) is too new for this binary (version 1); use kappactl 3.0.0 or newer`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	// A newer schema that this binary may still use is no error: rolling upgrades work.
+	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.schema_info SET version = 2, oldest_reader = 1`); err != nil {
+		t.Fatal(err)
+	}
+	if err := pg.CheckSchema(t.Context(), pool); err != nil {
+		t.Error(err)
+	}
+}
+
+func open(t *testing.T, dsn, schema string) *pg.Pool {
+	t.Helper()
+	pool, err := pg.Open(t.Context(), pg.Config{DSN: dsn, Schema: schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
