@@ -15,6 +15,8 @@ type Leased struct {
 	Table string // kappactl.segment
 	Key   string // primary key columns, comma-separated
 	Order string // ORDER BY of who is claimed first
+	// Columns are the columns that Claim and Renew return into their T, comma-separated.
+	Columns string
 	// Wait waits for a row that another transaction holds instead of passing over it, so that a claim comes after a
 	// commit in flight and returns the true row.
 	Wait bool
@@ -31,7 +33,7 @@ func Claim[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.D
 		WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s AS r
 			WHERE (r.owner IS NULL OR r.lease < clock_timestamp()) AND (%[3]s) ORDER BY %[4]s LIMIT @lease_limit %[5]s)
 		  AND (r.owner IS NULL OR r.lease < clock_timestamp())
-		RETURNING r.*`, l.Table, l.Key, where, l.Order, lock)
+		RETURNING %[6]s`, l.Table, l.Key, where, l.Order, lock, l.Columns)
 	all := leaseArgs(owner, ttl, args)
 	all["lease_limit"] = limit
 	return collect[T](ctx, db, "claim", l, sql, all)
@@ -41,7 +43,7 @@ func Claim[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.D
 // answer was lost.
 func Renew[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.Duration, where string, args pgx.NamedArgs) ([]T, error) {
 	sql := fmt.Sprintf(`UPDATE %s AS r SET lease = clock_timestamp() + @lease_ttl::interval
-		WHERE r.owner = @lease_owner AND (%s) RETURNING r.*`, l.Table, where)
+		WHERE r.owner = @lease_owner AND (%s) RETURNING %s`, l.Table, where, l.Columns)
 	return collect[T](ctx, db, "renew", l, sql, leaseArgs(owner, ttl, args))
 }
 
