@@ -1,0 +1,65 @@
+package archtest
+
+// allowed lists, for each package of the module, which others its code may import. A package that is missing here fails
+// the test: decide what it may know, then add a line.
+var allowed = map[string][]string{
+	"cmd/kappactl": {"internal/cli"},
+
+	// The capability packages never import one another: what one needs of another it declares as a small interface,
+	// and internal/cli joins them.
+	"reprocess":  {"internal/job", "internal/pg"},
+	"serving":    {"internal/job", "internal/pg"},
+	"abtest":     {"internal/job", "internal/pg"},
+	"speedlayer": {"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg", "internal/fault"},
+	"batchlayer": {"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg", "internal/fault"},
+
+	"internal/job":       {},
+	"internal/pg":        {},
+	"internal/fault":     {},
+	"internal/render":    {},
+	"internal/archtest":  {},
+	"internal/query":     {"internal/job"},
+	"internal/format":    {"internal/job"},
+	"internal/kafka":     {"internal/job"},
+	"internal/config":    {"internal/job"},
+	"internal/agent":     {"internal/job", "internal/pg"},
+	"internal/runner":    {"internal/job", "internal/pg"},
+	"internal/httpapi":   {"internal/job", "internal/pg"},
+	"internal/devstack":  {"internal/job", "internal/kafka", "internal/pg"},
+	"internal/verify":    {"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg"},
+	"internal/pgtest":    {"internal/pg"},
+	"internal/kafkatest": {"internal/job", "internal/kafka"},
+	"internal/cli":       {"*"},
+}
+
+// thirdParty limits the libraries outside the standard library for packages that must stay small.
+var thirdParty = map[string][]string{
+	"internal/job":    {"go.yaml.in/yaml/v3"},
+	"internal/render": {"github.com/dustin/go-humanize"},
+}
+
+// pureFiles hold decisions only: they are tested as tables and reach neither a database nor a broker.
+var pureFiles = []string{
+	"phase.go", "plan.go", "verdict.go", "coverage.go", "schedule.go", "segments.go", "policy.go", "transitions.go",
+}
+
+// io are the imports that a pure file must not have.
+var io = []string{
+	"github.com/jackc/pgx", "github.com/twmb/franz-go", "internal/pg", "internal/kafka", "database/sql", "net",
+}
+
+// badNames say nothing about what is inside.
+var badNames = []string{"util", "utils", "common", "helper", "helpers", "types", "shared", "misc"}
+
+const (
+	maxLines     = 400
+	maxMainLines = 15
+)
+
+// foreign must not stand in any file of the project: places of one machine and hosts of package registries. They are
+// put together here so that this file passes its own test.
+var foreign = []string{
+	"../" + "shared", "/work/" + "main", "/work/" + "shared",
+	"registry." + "npmjs.org", "proxy." + "golang.org", "sum." + "golang.org", "repo1." + "maven.org",
+	"repo.maven." + "apache.org", "pypi" + ".org", "deb." + "debian.org",
+}
