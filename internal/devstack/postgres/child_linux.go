@@ -1,0 +1,5 @@
+package postgres
+
+import "syscall"
+
+func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = quit }
