@@ -22,6 +22,8 @@ type Layout struct {
 	View []ViewColumn `json:"view"`
 	// Where is serve.where, or empty.
 	Where string `json:"where,omitempty"`
+	// Lanes is how many rows a key may have in the version table; readers see them merged. 0 means 1.
+	Lanes int `json:"lanes,omitempty"`
 }
 
 // KeyColumn is one column of the group key. A rollup without GROUP BY has none: its table has at most one row a lane.
