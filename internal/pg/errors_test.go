@@ -21,16 +21,17 @@ func TestConnectErrorsAreOneLineWithoutSecrets(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	cases := map[string]struct{ dsn, want string }{
-		"nothing listens":  {"postgres://u:hunter2@" + addr + "/x", "connection refused"},
-		"no such database": {strings.Replace(dsn, "postgres@", "postgres:hunter2@", 1) + "&dbname=nowhere", `database "nowhere" does not exist`},
-		"no such role":     {strings.Replace(dsn, "postgres@", "nobody_here:hunter2@", 1), "nobody_here"},
-		"not a DSN":        {"postgres://u:hunter2@host:port/x", "cannot be parsed"},
+	cases := map[string]struct{ dsn, password, want string }{
+		"nothing listens":  {"postgres://u:hunter2@" + addr + "/x", "", "connection refused"},
+		"no such database": {pgtest.On(dsn, "nowhere"), "", `database "nowhere" does not exist`},
+		"no such role":     {pgtest.As(dsn, "nobody_here", "hunter2"), "", "nobody_here"},
+		"wrong password":   {dsn, "hunter2", "refused"},
+		"not a DSN":        {"postgres://u:hunter2@host:port/x", "", "cannot be parsed"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := pg.Open(t.Context(), pg.Config{DSN: c.dsn, Password: "hunter2"})
+			_, err := pg.Open(t.Context(), pg.Config{DSN: c.dsn, Password: c.password})
 			var connect *pg.ConnectError
 			if !errors.As(err, &connect) {
 				t.Fatalf("got %v, want a ConnectError", err)

@@ -11,8 +11,8 @@ package pgtest
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,7 +90,7 @@ func create(t testing.TB, template string) string {
 			t.Error(err)
 		}
 	})
-	return onDatabase(shared.dsn, name)
+	return On(shared.dsn, name)
 }
 
 func server(t testing.TB) {
@@ -107,20 +107,24 @@ func begin() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	if shared.dsn = os.Getenv(EnvDSN); shared.dsn == "" {
-		dsn, stop, err := start(ctx)
+		own, err := Start(ctx)
 		if err != nil {
 			return err
 		}
-		shared.dsn, shared.stop = dsn, stop
+		shared.dsn, shared.stop = own.DSN, func() {
+			if err := own.Stop(); err != nil {
+				fmt.Fprintln(os.Stderr, "pgtest:", err)
+			}
+		}
 	}
 	shared.template = fmt.Sprintf("tmpl_%d", os.Getpid())
 	if err := maintain(ctx, "CREATE DATABASE "+shared.template+" TEMPLATE template0"); err != nil {
 		return err
 	}
-	if stop := shared.stop; stop == nil {
+	if shared.stop == nil {
 		shared.stop = dropTemplate
 	}
-	pool, err := pg.Open(ctx, pg.Config{DSN: onDatabase(shared.dsn, shared.template)})
+	pool, err := pg.Open(ctx, pg.Config{DSN: On(shared.dsn, shared.template)})
 	if err != nil {
 		return err
 	}
@@ -149,8 +153,27 @@ func maintain(ctx context.Context, sql string) error {
 	return nil
 }
 
-// onDatabase is dsn, a URL that ends in /postgres?…, with another database.
-func onDatabase(dsn, name string) string {
-	head, query, _ := strings.Cut(dsn, "?")
-	return head[:strings.LastIndex(head, "/")+1] + name + "?" + query
+// On is dsn, a URL, with another database.
+func On(dsn, database string) string {
+	u := parse(dsn)
+	u.Path = "/" + database
+	return u.String()
+}
+
+// As is dsn, a URL, with another user and password.
+func As(dsn, user, password string) string {
+	u := parse(dsn)
+	u.User = url.UserPassword(user, password)
+	q := u.Query()
+	q.Del("passfile")
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+func parse(dsn string) *url.URL {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		panic(fmt.Sprintf("the test server's DSN is no URL: %v", err))
+	}
+	return u
 }

@@ -2,76 +2,45 @@ package pgtest
 
 import (
 	"context"
-	"fmt"
-	"net"
+	"errors"
 	"os"
-	"os/exec"
-	"os/user"
-	"path/filepath"
-	"strconv"
-	"syscall"
-	"time"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/kappactl/kappactl/internal/devstack/postgres"
 )
 
-// start makes a cluster in a temporary folder and starts it; stop ends it and removes the folder.
-func start(ctx context.Context) (dsn string, stop func(), err error) {
-	dir, err := os.MkdirTemp("", "kappactl-pgtest-")
+// Server is a PostgreSQL server for tests: nothing is synced to disk, and it dies with its parent.
+type Server struct {
+	// DSN is of the maintenance database, as a superuser.
+	DSN string
+
+	server *postgres.Server
+	folder string
+}
+
+// Start makes a cluster in a temporary folder and starts it.
+func Start(ctx context.Context) (*Server, error) {
+	bin, err := postgres.Find(ctx, "")
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	cred := &syscall.Credential{}
-	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGQUIT}
-	if os.Getuid() == 0 {
-		u, err := user.Lookup("postgres")
-		if err != nil {
-			return "", nil, err
-		}
-		uid, _ := strconv.Atoi(u.Uid)
-		gid, _ := strconv.Atoi(u.Gid)
-		cred.Uid, cred.Gid = uint32(uid), uint32(gid)
-		attr.Credential = cred
-		if err := os.Chown(dir, uid, gid); err != nil {
-			return "", nil, err
-		}
-	}
-	bins, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-	bin := bins[len(bins)-1]
-	data := filepath.Join(dir, "data")
-	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "-N")
-	initdb.SysProcAttr, initdb.Dir = attr, "/"
-	if out, err := initdb.CombinedOutput(); err != nil {
-		return "", nil, fmt.Errorf("initdb: %w: %s", err, out)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	folder, err := postgres.TempFolder()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	_ = l.Close()
-	cmd := exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-p", strconv.Itoa(port), "-k", "", "-h", "127.0.0.1",
-		"-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off", "-c", "max_connections=200")
-	cmd.SysProcAttr, cmd.Dir = attr, "/"
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
+	server, err := postgres.Start(ctx, postgres.Config{
+		Bin: bin, Data: folder, DieWithParent: true,
+		Settings: map[string]string{
+			"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
+			"max_connections": "300", "shared_buffers": "256MB", "autovacuum_naptime": "10s",
+		},
+	})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
 	}
-	stop = func() {
-		_ = cmd.Process.Signal(syscall.SIGINT)
-		_ = cmd.Wait()
-		_ = os.RemoveAll(dir)
-	}
-	dsn = fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)
-	for {
-		conn, err := pgx.Connect(ctx, dsn)
-		if err == nil {
-			return dsn, stop, conn.Close(ctx)
-		}
-		select {
-		case <-ctx.Done():
-			stop()
-			return "", nil, err
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return &Server{DSN: server.DSN("postgres"), server: server, folder: folder}, nil
+}
+
+// Stop ends the server and removes its folder.
+func (s *Server) Stop() error {
+	return errors.Join(s.server.Stop(), os.RemoveAll(s.folder))
 }

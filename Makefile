@@ -1,0 +1,65 @@
+# kappactl: make demo shows the product, make test tests it, make check is what CI runs.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+# The one place where the build tag of the SQL engine is set for make; .golangci.yml has it for the linters.
+export GOFLAGS := $(strip $(GOFLAGS) -tags=duckdb_arrow)
+export CGO_ENABLED := 1
+
+TOOLS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kappactl/bin
+GOLANGCI_VERSION := v2.15.0
+GOFUMPT_VERSION := v0.12.0
+RELEASE := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+.PHONY: build demo test check bench soak fmt lint docs need-go need-postgres
+
+## build: bin/kappactl
+build: need-go
+	go build -trimpath -ldflags "-X github.com/kappactl/kappactl/internal/cli.release=$(RELEASE)" -o bin/kappactl ./cmd/kappactl
+
+## demo: the main job end to end on the embedded stack
+demo: build need-postgres
+	bin/kappactl demo
+
+## test: all tests with the race detector, against one PostgreSQL and one Kafka broker started for the run
+test: need-go need-postgres
+	go run ./internal/testservers go test -race -timeout 15m ./...
+
+## check: format, linters, documents in step with the code, all tests
+check: need-go fmt lint test
+
+## soak: the long tests at full size
+soak: need-go need-postgres
+	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill' ./internal/e2e
+
+## bench: benchmarks of the parts
+bench: need-go need-postgres
+	go run ./internal/testservers go test -run '^$$' -bench . -benchmem ./internal/format ./internal/query ./speedlayer
+
+fmt: $(TOOLS)/gofumpt-$(GOFUMPT_VERSION)
+	@unformatted=$$($< -l cmd internal reprocess speedlayer serving batchlayer abtest examples 2>/dev/null); \
+	  test -z "$$unformatted" || { echo "not formatted (run gofumpt -w):"; echo "$$unformatted"; exit 1; }
+
+lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+	go vet ./...
+	$< run ./...
+
+## docs: write the generated documents anew (a test compares them)
+docs: need-go
+	go test ./internal/cli ./reprocess ./internal/job -run 'InSync' -update
+
+$(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
+	GOFLAGS= GOBIN=$(TOOLS)/install go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	mv $(TOOLS)/install/golangci-lint $@
+
+$(TOOLS)/gofumpt-$(GOFUMPT_VERSION):
+	GOFLAGS= GOBIN=$(TOOLS)/install go install mvdan.cc/gofumpt@$(GOFUMPT_VERSION)
+	mv $(TOOLS)/install/gofumpt $@
+
+need-go:
+	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer (https://go.dev/dl)"; exit 1; }
+	@command -v "$$(go env CC)" >/dev/null || { echo "a C compiler is missing, and the SQL engine (DuckDB) is linked through cgo: install gcc and g++ (Debian: apt-get install build-essential) or clang"; exit 1; }
+
+need-postgres:
+	@scripts/install-postgres.sh

@@ -1,0 +1,168 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/pgtest"
+)
+
+// world is one installation: brokers, a database of its own, and the commands against them.
+type world struct {
+	t       *testing.T
+	bin     string
+	brokers []string
+	dsn     string
+	pool    *pg.Pool
+	dir     string
+}
+
+// newWorld makes a database with the control schema beside the given brokers.
+func newWorld(t *testing.T, brokers []string) *world {
+	t.Helper()
+	bin, err := binary()
+	if err != nil {
+		t.Fatalf("build kappactl: %v", err)
+	}
+	pool, dsn := pgtest.New(t)
+	return &world{t: t, bin: bin, brokers: brokers, dsn: dsn, pool: pool, dir: t.TempDir()}
+}
+
+// env is the environment of every command: nothing of the caller's KAPPACTL_ or PG settings.
+func (w *world) env(extra ...string) []string {
+	var env []string
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "KAPPACTL_") && !strings.HasPrefix(e, "PG") {
+			env = append(env, e)
+		}
+	}
+	env = append(env, "KAPPACTL_BROKERS="+strings.Join(w.brokers, ","), "KAPPACTL_DSN="+w.dsn, "HOME="+w.dir)
+	return append(env, extra...)
+}
+
+// outcome is what a command did.
+type outcome struct {
+	args   []string
+	code   int
+	stdout string
+	stderr string
+}
+
+// run runs a command to its end, at most two minutes.
+func (w *world) run(args ...string) outcome {
+	w.t.Helper()
+	limit := 2 * time.Minute
+	if soak {
+		limit = 30 * time.Minute
+	}
+	ctx, cancel := context.WithTimeout(w.t.Context(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.bin, args...)
+	cmd.Env, cmd.Dir = w.env(), w.dir
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.t.Fatalf("kappactl %s: %v", strings.Join(args, " "), err)
+	}
+	return outcome{args: args, code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// ok runs a command that has to succeed and returns its standard output.
+func (w *world) ok(args ...string) string {
+	w.t.Helper()
+	return w.code(0, args...).stdout
+}
+
+// code runs a command that has to end with the exit code.
+func (w *world) code(want int, args ...string) outcome {
+	w.t.Helper()
+	o := w.run(args...)
+	if o.code != want {
+		w.t.Fatalf("kappactl %s: exit %d, want %d\nstdout: %s\nstderr: %s", strings.Join(args, " "), o.code, want, o.stdout, o.stderr)
+	}
+	return o
+}
+
+// into runs a command with --output json and decodes what it prints.
+func (w *world) into(v any, args ...string) {
+	w.t.Helper()
+	out := w.ok(append(args, "--output", "json")...)
+	if err := json.Unmarshal([]byte(out), v); err != nil {
+		w.t.Fatalf("kappactl %s: %v in %s", strings.Join(args, " "), err, out)
+	}
+}
+
+// file writes a job file and returns its path.
+func (w *world) file(name, text string) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+// agent is a running `kappactl serve`.
+type agent struct {
+	w    *world
+	cmd  *exec.Cmd
+	log  *bytes.Buffer
+	done chan struct{} // closed when the process has ended
+}
+
+// serve starts an agent and ends it with the test.
+func (w *world) serve(extra ...string) *agent {
+	w.t.Helper()
+	cmd := exec.Command(w.bin, "serve", "--lease", "1s", "--http", "127.0.0.1:0")
+	cmd.Env, cmd.Dir = w.env(extra...), w.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	a := &agent{w: w, cmd: cmd, log: &bytes.Buffer{}, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = a.log, a.log
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() {
+		_ = cmd.Wait()
+		close(a.done)
+	}()
+	w.t.Cleanup(func() {
+		a.kill()
+		if w.t.Failed() {
+			w.t.Logf("agent %d said:\n%s", cmd.Process.Pid, tail(a.log.String(), 60))
+		}
+	})
+	return a
+}
+
+// kill ends the agent at once, as kill -9 does.
+func (a *agent) kill() { a.signal(syscall.SIGKILL) }
+
+// stop ends the agent as a service manager does.
+func (a *agent) stop() { a.signal(syscall.SIGTERM) }
+
+func (a *agent) signal(s syscall.Signal) {
+	a.w.t.Helper()
+	_ = a.cmd.Process.Signal(s)
+	select {
+	case <-a.done:
+	case <-time.After(30 * time.Second):
+		a.w.t.Errorf("agent %d did not end within 30 s of %s", a.cmd.Process.Pid, s)
+	}
+}
+
+func tail(s string, lines int) string {
+	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

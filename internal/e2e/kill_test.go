@@ -1,0 +1,224 @@
+package e2e_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kappactl/kappactl/internal/kafkatest"
+)
+
+const clicksJob = `job: clicks
+source:
+  topics: [%s]
+  format: json
+  columns: {user: text, page: integer, ts: timestamptz, ms: bigint}
+query: |
+  SELECT page, date_trunc('hour', ts) AS hour, count(*) AS clicks, sum(ms) AS total_ms, avg(ms) AS avg_ms, max(ms) AS longest
+  FROM source
+  WHERE page >= %d
+  GROUP BY page, hour
+serve:
+  view: public.clicks_hourly
+ready: {max_lag_time: 5s, stable_for: 0s}
+live: {every: 20ms}
+`
+
+// produceClicks appends n click records over four partitions; the same from gives the same records.
+func produceClicks(t *testing.T, brokers []string, topic string, from, n int) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(uint64(from), 7))
+	kafkatest.ProduceMany(t, brokers, n, func(i int) *kgo.Record {
+		at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.IntN(72*3600)) * time.Second)
+		return &kgo.Record{Topic: topic, Partition: int32((from + i) % 4), Value: fmt.Appendf(nil,
+			`{"user":"u%d","page":%d,"ts":%q,"ms":%d}`, r.IntN(500), r.IntN(200), at.Format(time.RFC3339), r.IntN(5000))}
+	}, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+}
+
+// replayPoints and livePoints are the steps at which the agent is killed (internal/faultpoint).
+var (
+	replayPoints = []string{
+		"segment.claimed", "segment.reading", "segment.staged", "segment.before_commit", "segment.after_commit",
+		"deploy.created", "deploy.frozen", "deploy.filled", "deploy.indexed", "deploy.sealed", "deploy.verified",
+	}
+	livePoints = []string{
+		"live.claimed", "live.fetched", "live.begin", "live.positions", "live.upserted", "live.before_commit", "live.after_commit",
+	}
+)
+
+// TestKilledAgentLosesAndDoublesNothing kills the agent at every step of a segment and of the commit, in rounds of 20,000
+// records, and compares the table with a single pass over the log after each round.
+func TestKilledAgentLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
+	rounds := 50
+	if soak {
+		rounds = 500
+	}
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		t.Parallel()
+		w := newWorld(t, brokers)
+		topic := kafkatest.Name("clicks")
+		kafkatest.Topic(t, brokers, topic, 4, nil)
+		killed := map[string]int{}
+		// A real broker and the embedded one share the rounds.
+		for round := range rounds / 2 {
+			produceClicks(t, brokers, topic, round*20_000, 20_000)
+			if round%2 == 0 {
+				point := replayPoints[round/2%len(replayPoints)]
+				killed[point] += w.killedInReplay(topic, point, round)
+			} else {
+				point := livePoints[round/2%len(livePoints)]
+				killed[point] += w.killedInLive(point)
+			}
+			if t.Failed() {
+				t.Fatalf("round %d failed", round)
+			}
+		}
+		for point, n := range killed {
+			if n == 0 {
+				t.Errorf("no agent was killed at %s: the round showed nothing", point)
+			}
+		}
+		t.Logf("killed at: %v", killed)
+	})
+}
+
+// killedInReplay stages a new version under an agent that dies at the point, lets another agent finish and compares.
+func (w *world) killedInReplay(topic, point string, round int) (killed int) {
+	w.t.Helper()
+	job := w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, round))
+	doomed := w.serve(fmt.Sprintf("KAPPACTL_FAULT=%s:%d", point, 1+round%2))
+	// The deploy command outlives the agent; it ends when the second one has finished its work.
+	result := make(chan outcome, 1)
+	go func() { result <- w.run("deploy", job, "--wait-agent", "30s") }()
+	select {
+	case <-doomed.done:
+		killed = 1
+	case o := <-result:
+		result <- o // the point was not reached often enough: the version is complete, the next agent only follows
+		doomed.kill()
+	case <-time.After(60 * time.Second):
+		w.t.Fatalf("neither was the agent killed at %s nor the deploy done", point)
+	}
+	survivor := w.serve()
+	if o := <-result; o.code != 0 {
+		w.t.Fatalf("deploy after a kill at %s: exit %d\n%s%s", point, o.code, o.stdout, o.stderr)
+	}
+	var status struct {
+		Versions []struct{ Version, Phase string }
+	}
+	w.into(&status, "status", "clicks")
+	newest := status.Versions[len(status.Versions)-1]
+	for _, v := range status.Versions {
+		if len(v.Version) > len(newest.Version) || len(v.Version) == len(newest.Version) && v.Version > newest.Version {
+			newest = v
+		}
+	}
+	if newest.Phase != "live" {
+		w.ok("promote", "clicks", newest.Version)
+	}
+	w.equal("clicks")
+	for _, v := range status.Versions { // old versions would only make the next rounds slower
+		if v.Version != newest.Version && v.Phase != "retired" {
+			w.ok("retire", "clicks", v.Version, "--now", "--yes")
+		}
+	}
+	survivor.stop()
+	return killed
+}
+
+// killedInLive lets an agent die at the point while it follows the topic, lets another one catch up and compares.
+func (w *world) killedInLive(point string) (killed int) {
+	w.t.Helper()
+	doomed := w.serve("KAPPACTL_FAULT=" + point + ":1")
+	select {
+	case <-doomed.done:
+		killed = 1
+	case <-time.After(30 * time.Second):
+		w.t.Errorf("the agent was not killed at %s\n%s", point, tail(doomed.log.String(), 20))
+		doomed.kill()
+	}
+	survivor := w.serve()
+	w.caughtUp("clicks")
+	w.equal("clicks")
+	survivor.stop()
+	return killed
+}
+
+// caughtUp waits until the live version has read everything.
+func (w *world) caughtUp(job string) {
+	w.t.Helper()
+	kafkatest.Until(w.t, job+" has caught up", func() bool {
+		return w.run("status", job, "--exit-code").code == 0
+	})
+}
+
+// TestPausedAgentIsFenced stops an agent in mid commit, lets another take its leases and lets the first go on.
+func TestPausedAgentIsFenced(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		t.Parallel()
+		w := newWorld(t, brokers)
+		topic := kafkatest.Name("clicks")
+		kafkatest.Topic(t, brokers, topic, 4, nil)
+		produceClicks(t, brokers, topic, 0, 20_000)
+		first := w.serve()
+		w.ok("deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, 0)))
+		first.stop()
+
+		paused := w.serve("KAPPACTL_FAULT=live.fetched:1:stop")
+		produceClicks(t, brokers, topic, 20_000, 20_000)
+		kafkatest.Until(t, "the first agent is stopped", func() bool { return paused.stopped() })
+		second := w.serve()
+		w.caughtUp("clicks")
+		if err := paused.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		produceClicks(t, brokers, topic, 40_000, 20_000)
+		w.caughtUp("clicks")
+		w.equal("clicks")
+		second.stop()
+		w.caughtUp("clicks")
+		w.equal("clicks")
+	})
+}
+
+// TestTwoAgentsShareTheWork runs two agents at once through a replay and live records.
+func TestTwoAgentsShareTheWork(t *testing.T) {
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		t.Parallel()
+		w := newWorld(t, brokers)
+		topic := kafkatest.Name("clicks")
+		kafkatest.Topic(t, brokers, topic, 4, nil)
+		produceClicks(t, brokers, topic, 0, 40_000)
+		one := w.serve()
+		w.serve()
+		w.ok("deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, 0)))
+		produceClicks(t, brokers, topic, 40_000, 20_000)
+		w.caughtUp("clicks")
+		w.equal("clicks")
+		owners := func() (n int) {
+			if err := w.pool.QueryRow(t.Context(), `SELECT count(DISTINCT owner) FROM kappactl.position WHERE job = 'clicks'`).Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		kafkatest.Until(t, "both agents own partitions", func() bool { return owners() == 2 })
+		produceClicks(t, brokers, topic, 60_000, 20_000)
+		one.stop()
+		w.caughtUp("clicks")
+		w.equal("clicks")
+	})
+}
+
+// stopped says whether the process stands still after SIGSTOP.
+func (a *agent) stopped() bool {
+	stat, err := readStat(a.cmd.Process.Pid)
+	return err == nil && strings.HasPrefix(stat, "T")
+}

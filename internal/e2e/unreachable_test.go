@@ -1,0 +1,129 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/pgtest"
+)
+
+// closedPort is an address on which nothing listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// says checks that a command ended with the code and one clear error without the password.
+func says(t *testing.T, o outcome, code int, want string) {
+	t.Helper()
+	var causes int
+	for line := range strings.Lines(o.stderr) {
+		if strings.HasPrefix(line, "error: ") {
+			causes++
+		}
+	}
+	if o.code != code || causes != 1 || !strings.Contains(o.stderr, want) || strings.Contains(o.stdout+o.stderr, "hunter2") {
+		t.Errorf("kappactl %s: exit %d, want %d and one error with %q and no password\nstdout: %s\nstderr: %s",
+			strings.Join(o.args, " "), o.code, code, want, o.stdout, o.stderr)
+	}
+	if o.stdout != "" {
+		t.Errorf("kappactl %s: stdout is not empty: %s", strings.Join(o.args, " "), o.stdout)
+	}
+}
+
+func TestWithoutAnAgentNothingIsWrittenAndTheCommandEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, kafkatest.Fake(t))
+	job := w.file("clicks.yaml", fmt.Sprintf(clicksJob, "clicks", 0))
+	for _, args := range [][]string{{"deploy", job}, {"promote", "clicks"}, {"rollback", "clicks"}, {"retire", "clicks", "v1", "--yes"}} {
+		begin := time.Now()
+		says(t, w.run(args...), 11, "no agent")
+		t.Logf("%s took %s", args[0], time.Since(begin).Round(time.Millisecond)) // measured, not asserted: the machine is shared
+	}
+	var rows int
+	if err := w.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM kappactl.job) + (SELECT count(*) FROM kappactl.request)`).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	if rows != 0 {
+		t.Errorf("%d rows were written", rows)
+	}
+}
+
+func TestWhatCannotBeReachedIsNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, kafkatest.Fake(t))
+	job := w.file("clicks.yaml", fmt.Sprintf(clicksJob, "clicks", 0))
+	nowhere := closedPort(t)
+
+	t.Run("no database", func(t *testing.T) {
+		says(t, w.run("status", "--dsn", "postgres://kappa:hunter2@"+nowhere+"/x"), 11, "connection refused")
+		says(t, w.run("deploy", job, "--dsn", "postgres://kappa:hunter2@"+nowhere+"/x"), 11, "connection refused")
+	})
+	t.Run("wrong password", func(t *testing.T) {
+		w.role("secretive", "right")
+		says(t, w.run("status", "--dsn", pgtest.As(w.dsn, w.name("secretive"), "hunter2")), 11, "secretive")
+	})
+	t.Run("no control schema", func(t *testing.T) {
+		says(t, w.run("status", "--dsn", pgtest.Empty(t)), 11, "kappactl init")
+	})
+	t.Run("missing rights", func(t *testing.T) {
+		w.role("stranger", "hunter2")
+		says(t, w.run("status", "--dsn", pgtest.As(w.dsn, w.name("stranger"), "hunter2")), 11, "permission denied")
+		says(t, w.run("init", "--dsn", pgtest.As(pgtest.Empty(t), w.name("stranger"), "hunter2")), 11, "permission denied")
+	})
+	t.Run("no broker", func(t *testing.T) {
+		w.serve()
+		w.awaitAgent()
+		says(t, w.run("deploy", job, "--brokers", nowhere), 11, "connection refused")
+	})
+	t.Run("missing topic", func(t *testing.T) {
+		w.awaitAgent()
+		o := w.run("deploy", w.file("clicks2.yaml", fmt.Sprintf(clicksJob, "not-there", 0)), "--timeout", "60s")
+		if o.code == 0 || !strings.Contains(o.stderr, "not-there") {
+			t.Errorf("deploy over a missing topic: exit %d, %s", o.code, o.stderr)
+		}
+	})
+}
+
+// name is a role's name of this test alone: roles belong to the whole server.
+func (w *world) name(role string) string {
+	return fmt.Sprintf("%s_%s", role, strings.TrimPrefix(filepath.Base(strings.Split(w.dsn, "?")[0]), "t_"))
+}
+
+// role makes a login role that may connect and nothing more.
+func (w *world) role(role, password string) {
+	w.t.Helper()
+	name := pg.Ident(w.name(role))
+	if _, err := w.pool.Exec(w.t.Context(), "CREATE ROLE "+name+" LOGIN PASSWORD '"+password+"'"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		if _, err := w.pool.Exec(context.WithoutCancel(w.t.Context()), "DROP ROLE "+name); err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+// awaitAgent waits for the first heartbeat.
+func (w *world) awaitAgent() {
+	w.t.Helper()
+	kafkatest.Until(w.t, "an agent is alive", func() bool {
+		var n int
+		if err := w.pool.QueryRow(w.t.Context(), `SELECT count(*) FROM kappactl.agent WHERE heartbeat_at > now() - interval '5 s'`).Scan(&n); err != nil {
+			w.t.Fatal(err)
+		}
+		return n > 0
+	})
+}

@@ -1,0 +1,69 @@
+// Command testservers runs a command with one PostgreSQL server and one Kafka broker for all of it, and ends both by
+// their pid when it is over. make test runs go test with it, so that not every package starts servers of its own.
+//
+//	go run ./internal/testservers go test ./...
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/pgtest"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	if len(args) == 0 {
+		fmt.Fprintln(os.Stderr, "usage: testservers COMMAND [ARGUMENT]…")
+		return 2
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	server, err := pgtest.Start(ctx)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testservers: PostgreSQL:", err)
+		return 1
+	}
+	defer func() {
+		if err := server.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "testservers: PostgreSQL:", err)
+		}
+	}()
+	env := append(os.Environ(), pgtest.EnvDSN+"="+server.DSN)
+	brokers, end, skipped, err := kafkatest.Launch()
+	switch {
+	case err == nil:
+		defer end()
+		env = append(env, kafkatest.BrokersVariable+"="+strings.Join(brokers, ","))
+	case skipped && os.Getenv("CI") != "true":
+		fmt.Fprintln(os.Stderr, "testservers: THE TESTS AGAINST REAL KAFKA WILL BE SKIPPED:", err)
+	default:
+		fmt.Fprintln(os.Stderr, "testservers: Kafka:", err)
+		return 1
+	}
+	return command(ctx, args, env)
+}
+
+func command(ctx context.Context, args, env []string) int {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr, env
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "testservers:", err)
+		return 1
+	}
+	return 0
+}
