@@ -134,6 +134,3 @@ type Test struct {
 	Given  []string         `json:"given"`
 	Expect []map[string]any `json:"expect"`
 }
-
-// place is where in the file a value stands; both from 1.
-type place struct{ line, column int }

@@ -1,0 +1,158 @@
+package job
+
+import (
+	"fmt"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kappactl/kappactl/internal/job/strict"
+)
+
+// uniqueTexts takes a list of at least one text that passes check, none of them twice.
+func uniqueTexts(to *[]string, kind string, check func(string) (string, error)) strict.Value {
+	return nonEmpty(kind, texts(to, kind, check))
+}
+
+func texts(to *[]string, kind string, check func(string) (string, error)) strict.Value {
+	return strict.Each(func() strict.Value {
+		var one string
+		return strict.Then(strict.Parsed(kind, &one, check), func(d *strict.Document, path string) {
+			if contains(*to, one) {
+				d.RefuseAt(path, fmt.Sprintf("%s %q stands twice", kind, one), "keep one of the two")
+				return
+			}
+			*to = append(*to, one)
+		})
+	})
+}
+
+func nonEmpty(kind string, list strict.Value) strict.Value {
+	read := list.Read
+	list.Read = func(d *strict.Document, n *yaml.Node, path string) {
+		if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
+			d.Refuse(n, path, "the list is empty", "name at least one "+kind)
+			return
+		}
+		read(d, n, path)
+	}
+	return list
+}
+
+func topicList(to *[]string) strict.Value { return uniqueTexts(to, "topic", topicName) }
+
+// nameList takes column names; an empty list is one that is not there.
+func nameList(to *[]string) strict.Value { return texts(to, "column name", columnName) }
+
+func indexList(to *[][]string) strict.Value {
+	return strict.Each(func() strict.Value {
+		var columns []string
+		return strict.Then(uniqueTexts(&columns, "column name", columnName), func(*strict.Document, string) {
+			*to = append(*to, columns)
+		})
+	})
+}
+
+// columnMap takes NAME: TYPE or NAME: {type: TYPE, unit: UNIT}, in the order of the file.
+func columnMap(to *[]Column) strict.Value {
+	names := map[string]string{}
+	columns := strict.Named("mapping of column names to types", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
+		if !freshColumn(d, names, name, path, key) {
+			return strict.Value{}, false
+		}
+		c := Column{Name: name}
+		return strict.Then(strict.Either(strict.Parsed("type", &c.Type, ParseType), typeKeys(&c)), func(d *strict.Document, path string) {
+			if c.Unit != "" && c.Type != timestampType && c.Type != timestamptzType {
+				d.RefuseAt(path+".unit", "a unit on a column of type "+c.Type, "remove it; only timestamp and timestamptz can be epoch numbers")
+				return
+			}
+			*to = append(*to, c)
+		}), true
+	})
+	columns.Keys = []strict.Key{{Name: "NAME", Value: strict.Either(strict.Parsed("type", new(string), ParseType), typeKeys(&Column{}))}}
+	return filled("column", columns)
+}
+
+func typeKeys(c *Column) strict.Value {
+	return strict.Mapping(
+		strict.Key{Name: "type", Required: true, Value: strict.Parsed("type", &c.Type, ParseType)},
+		strict.Key{Name: "unit", Value: strict.OneOf(&c.Unit, "s", "ms", "us")},
+	)
+}
+
+// freshColumn refuses names that cannot be columns. DuckDB does not tell names apart that differ in case only.
+func freshColumn(d *strict.Document, names map[string]string, name, path string, key *yaml.Node) bool {
+	if _, err := columnName(name); err != nil {
+		cause, cure := strict.Explain(err)
+		d.Refuse(key, path, cause, cure)
+		return false
+	}
+	folded := foldName(name)
+	if other, twice := names[folded]; twice {
+		d.Refuse(key, path, fmt.Sprintf("%q and %q differ in case only, which SQL does not tell apart", other, name), "keep one of the two")
+		return false
+	}
+	names[folded] = name
+	return true
+}
+
+func filled(kind string, v strict.Value) strict.Value {
+	read := v.Read
+	v.Read = func(d *strict.Document, n *yaml.Node, path string) {
+		if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
+			d.Refuse(n, path, "the mapping is empty", "name at least one "+kind)
+			return
+		}
+		read(d, n, path)
+	}
+	return v
+}
+
+func serveColumnMap(to *[]ServeColumn) strict.Value {
+	names := map[string]string{}
+	return strict.Named("mapping of column names to PostgreSQL expressions", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
+		if !freshColumn(d, names, name, path, key) {
+			return strict.Value{}, false
+		}
+		c := ServeColumn{Name: name}
+		return strict.Then(strict.Text(&c.Expr), func(*strict.Document, string) { *to = append(*to, c) }), true
+	})
+}
+
+func checkList(to *[]Check) strict.Value {
+	return strict.Each(func() strict.Value {
+		c := Check{When: "before", Every: DefaultCheckEvery, Timeout: DefaultCheckTimeout}
+		var diff DiffLimit
+		keys := strict.Mapping(
+			strict.Key{Name: "name", Required: true, Value: strict.Parsed("check name", &c.Name, labelName)},
+			strict.Key{Name: "sql", Value: strict.Text(&c.SQL)},
+			strict.Key{Name: "diff", Value: strict.Then(strict.Mapping(
+				strict.Key{Name: "max_changed", Required: true, Value: strict.Written("percentage", &diff.MaxChanged, ParsePercentage)},
+			), func(*strict.Document, string) { c.Diff = &diff })},
+			strict.Key{Name: "when", Value: strict.OneOf(&c.When, "before", "after", "both")},
+			strict.Key{Name: "every", Value: duration(&c.Every, time.Second, 24*time.Hour)},
+			strict.Key{Name: "timeout", Value: duration(&c.Timeout, time.Second, time.Hour)},
+		)
+		return strict.Then(keys, func(d *strict.Document, path string) {
+			switch {
+			case c.SQL == "" && c.Diff == nil:
+				d.RefuseAt(path, "the check has neither sql nor diff", "add sql: a PostgreSQL query that returns true, over the relation candidate")
+			case c.SQL != "" && c.Diff != nil:
+				d.RefuseAt(path, "the check has both sql and diff", "make two checks of it")
+			case named(*to, c.Name):
+				d.RefuseAt(path+".name", fmt.Sprintf("check %q stands twice", c.Name), "give each check a name of its own")
+			default:
+				*to = append(*to, c)
+			}
+		})
+	})
+}
+
+func named(checks []Check, name string) bool {
+	for _, c := range checks {
+		if c.Name == name {
+			return true
+		}
+	}
+	return false
+}

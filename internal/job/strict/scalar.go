@@ -1,0 +1,127 @@
+package strict
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Text takes a text that is not empty. A number, true or a time has to be quoted, so that YAML cannot change it.
+func Text(to *string) Value {
+	return Parsed("text", to, func(s string) (string, error) {
+		if strings.TrimSpace(s) == "" {
+			return "", Want("the text is empty", "write one or leave the key out")
+		}
+		return s, nil
+	})
+}
+
+// Texts takes a list of texts.
+func Texts(to *[]string) Value {
+	return Each(func() Value {
+		var s string
+		return Then(Text(&s), func(*Document, string) { *to = append(*to, s) })
+	})
+}
+
+// OneOf takes one of the words.
+func OneOf[T ~string](to *T, words ...T) Value {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = string(w)
+	}
+	return Parsed(strings.Join(all, " | "), to, func(s string) (T, error) {
+		for _, w := range words {
+			if s == string(w) {
+				return w, nil
+			}
+		}
+		return "", Want(fmt.Sprintf("unknown value %q", clip(s)), Suggest(s, all))
+	})
+}
+
+// Bool takes true or false.
+func Bool(to *bool) Value {
+	return Value{Type: "true | false", Read: func(d *Document, n *yaml.Node, path string) {
+		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
+			d.Refuse(n, path, "want true or false, not "+kindOf(n), "write true or false, without quotes")
+			return
+		}
+		*to = strings.EqualFold(n.Value, "true")
+	}}
+}
+
+// Int takes a whole number between least and most.
+func Int[T ~int | ~int32 | ~int64](to *T, least, most T) Value {
+	return Value{Type: "whole number", Read: func(d *Document, n *yaml.Node, path string) {
+		i, err := strconv.ParseInt(n.Value, 10, 64)
+		switch {
+		case n.Kind != yaml.ScalarNode || n.Tag != "!!int" || err != nil:
+			d.Refuse(n, path, "want a whole number, not "+kindOf(n), fmt.Sprintf("write a number from %d to %d", least, most))
+		case i < int64(least) || i > int64(most):
+			d.Refuse(n, path, fmt.Sprintf("%d is out of range", i), fmt.Sprintf("write a number from %d to %d", least, most))
+		default:
+			*to = T(i)
+		}
+	}}
+}
+
+// Parsed takes a text and what parse makes of it. An error made by Want carries a cure.
+func Parsed[T any](kind string, to *T, parse func(string) (T, error)) Value {
+	return parsed(kind, to, parse, "!!str")
+}
+
+// Written is Parsed for values such as 7d, 0.1% or a time, which YAML may take for a number or a time.
+func Written[T any](kind string, to *T, parse func(string) (T, error)) Value {
+	return parsed(kind, to, parse, "!!str", "!!int", "!!float", "!!timestamp")
+}
+
+func parsed[T any](kind string, to *T, parse func(string) (T, error), tags ...string) Value {
+	return Value{Type: kind, Read: func(d *Document, n *yaml.Node, path string) {
+		if n.Kind != yaml.ScalarNode {
+			d.Refuse(n, path, "want a "+kind+", not "+kindOf(n), "write a "+kind)
+			return
+		}
+		taken := false
+		for _, tag := range tags {
+			taken = taken || n.Tag == tag
+		}
+		if !taken {
+			d.Refuse(n, path, "want a "+kind+", not "+kindOf(n), "put it in quotes if it is meant")
+			return
+		}
+		v, err := parse(n.Value)
+		if err != nil {
+			cause, cure := Explain(err)
+			d.Refuse(n, path, cause, cure)
+			return
+		}
+		*to = v
+	}}
+}
+
+// Then reads v and, when that brought no fault, goes on with then.
+func Then(v Value, then func(d *Document, path string)) Value {
+	read := v.Read
+	v.Read = func(d *Document, n *yaml.Node, path string) {
+		before := len(d.Faults)
+		read(d, n, path)
+		if len(d.Faults) == before {
+			then(d, path)
+		}
+	}
+	return v
+}
+
+// Either reads text nodes with one Value and mappings with another, which describes the keys.
+func Either(text, mapping Value) Value {
+	return Value{Type: text.Type + " | mapping", Keys: mapping.Keys, Read: func(d *Document, n *yaml.Node, path string) {
+		if n.Kind == yaml.MappingNode {
+			mapping.Read(d, n, path)
+			return
+		}
+		text.Read(d, n, path)
+	}}
+}

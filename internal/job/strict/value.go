@@ -1,0 +1,174 @@
+package strict
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Value is what may stand at one place.
+type Value struct {
+	// Type says it to people: "text", "duration".
+	Type string
+	// Keys are the keys of a mapping, or of the mappings in a list.
+	Keys []Key
+	// List marks a list of what Keys describes.
+	List bool
+	// Read puts the node where it belongs, or refuses it.
+	Read func(d *Document, n *yaml.Node, path string)
+}
+
+// Key is one key of a mapping.
+type Key struct {
+	Name     string
+	Required bool
+	Value    Value
+}
+
+// read notes the place of n and reads it; what is more than plain data is refused here, once for all.
+func (d *Document) read(v Value, n *yaml.Node, path string) {
+	d.nodes[path] = n
+	if d.plain(n, path) {
+		v.Read(d, n, path)
+	}
+}
+
+func (d *Document) plain(n *yaml.Node, path string) bool {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		d.Refuse(n, path, "an alias (*"+n.Value+") stands here", "write the value itself; anchors and aliases are not taken")
+	case n.Anchor != "":
+		d.Refuse(n, path, "an anchor (&"+n.Anchor+") stands here", "remove it; anchors and aliases are not taken")
+	case n.Style&yaml.TaggedStyle != 0:
+		d.Refuse(n, path, "a tag ("+n.Tag+") stands here", "remove it; put a text in quotes instead")
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
+		d.Refuse(n, path, "there is no value", "write one or leave the key out")
+	default:
+		return true
+	}
+	return false
+}
+
+// kindOf names what stands at n, for messages.
+func kindOf(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.Tag {
+	case "!!int", "!!float":
+		return "the number " + n.Value
+	case "!!bool":
+		return n.Value
+	case "!!timestamp":
+		return "the time " + n.Value
+	}
+	return strconv.Quote(clip(n.Value))
+}
+
+func clip(s string) string {
+	const most = 60
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
+}
+
+// Mapping takes a mapping with these keys and no others.
+func Mapping(keys ...Key) Value {
+	return Value{Type: "mapping", Keys: keys, Read: func(d *Document, n *yaml.Node, path string) {
+		if n.Kind != yaml.MappingNode {
+			d.Refuse(n, path, "want a mapping, not "+kindOf(n), "write its keys below it: "+names(keys))
+			return
+		}
+		seen := map[string]bool{}
+		d.Entries(n, path, func(name, at string, key, value *yaml.Node) {
+			seen[name] = true
+			i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
+			if i < 0 {
+				d.Refuse(key, at, fmt.Sprintf("unknown key %q", clip(name)), Suggest(name, keyNames(keys)))
+				return
+			}
+			d.read(keys[i].Value, value, at)
+		})
+		for _, k := range keys {
+			if k.Required && !seen[k.Name] {
+				d.Refuse(n, Join(path, k.Name), "missing", "add "+k.Name+": a "+k.Value.Type)
+			}
+		}
+	}}
+}
+
+// Entries visits the pairs of a mapping whose keys are plain scalars and not repeated; it refuses the others.
+func (d *Document) Entries(n *yaml.Node, path string, visit func(name, at string, key, value *yaml.Node)) {
+	first := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		at := Join(path, key.Value)
+		switch line, twice := first[key.Value]; {
+		case key.Kind == yaml.AliasNode || key.Anchor != "" || key.Tag == "!!merge" || key.Style&yaml.TaggedStyle != 0:
+			d.Refuse(key, path, "the key is an anchor, an alias, a merge (<<) or has a tag", "write plain keys")
+			continue
+		case key.Kind != yaml.ScalarNode:
+			d.Refuse(key, path, "the key is "+kindOf(key), "write plain keys")
+			continue
+		case twice:
+			d.Refuse(key, at, fmt.Sprintf("%q stands twice; the first is on line %d", clip(key.Value), line), "keep one of the two")
+			continue
+		}
+		first[key.Value] = key.Line
+		visit(key.Value, at, key, value)
+	}
+}
+
+// Join adds a key to a path.
+func Join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// Each takes a list and reads every item with a Value of its own.
+func Each(item func() Value) Value {
+	sample := item()
+	return Value{Type: "list of " + sample.Type, Keys: sample.Keys, List: true, Read: func(d *Document, n *yaml.Node, path string) {
+		if n.Kind != yaml.SequenceNode {
+			d.Refuse(n, path, "want a list, not "+kindOf(n), "write [ ] around it, or each item on its own line after a dash")
+			return
+		}
+		for i, c := range n.Content {
+			d.read(item(), c, fmt.Sprintf("%s[%d]", path, i))
+		}
+	}}
+}
+
+// Named takes a mapping with free keys; value makes the reader of one entry. Keys are of the caller's making.
+func Named(kind string, value func(d *Document, name, path string, key *yaml.Node) (Value, bool)) Value {
+	return Value{Type: kind, Read: func(d *Document, n *yaml.Node, path string) {
+		if n.Kind != yaml.MappingNode {
+			d.Refuse(n, path, "want a mapping, not "+kindOf(n), "write one entry a line below it, as NAME: VALUE")
+			return
+		}
+		d.Entries(n, path, func(name, at string, key, node *yaml.Node) {
+			if v, ok := value(d, name, at, key); ok {
+				d.read(v, node, at)
+			}
+		})
+	}}
+}
+
+func keyNames(keys []Key) []string {
+	out := make([]string, len(keys))
+	for i, k := range keys {
+		out[i] = k.Name
+	}
+	return out
+}
+
+func names(keys []Key) string { return strings.Join(keyNames(keys), ", ") }

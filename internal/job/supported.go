@@ -1,0 +1,40 @@
+package job
+
+import "fmt"
+
+// Supported says which settings of a valid job file this release cannot honour, as Problems, or nil. Each line goes when
+// its feature comes; nothing that a file asks for is ignored in silence.
+func (s *Spec) Supported() error {
+	var ps Problems
+	later := func(path, what, cure string) {
+		ps = append(ps, s.Problem(path, "", what+": not in this release", cure))
+	}
+	if s.Mode == Lambda {
+		later("mode", "the Lambda architecture (mode: lambda)", "write mode: kappa")
+	}
+	if s.Source.Format != "json" {
+		later("source.format", "the format "+s.Source.Format, "write the records as JSON objects and format: json")
+	}
+	if len(s.Serve.Key) > 0 {
+		later("serve.key", "upsert tables (serve.key)", "write a query with aggregates and GROUP BY, and remove serve.key")
+	}
+	if s.Serve.Keep > 0 {
+		later("serve.keep", "expiry of old rows (serve.keep)", "remove it; old rows can be hidden with serve.where")
+	}
+	if s.Replay.MaxRate > 0 {
+		later("replay.max_rate", "a limit on the replay's rate (replay.max_rate)", "remove it; replay.workers: 1 is the slowest replay")
+	}
+	for i, c := range s.Checks {
+		at := fmt.Sprintf("checks[%d]", i)
+		if c.Diff != nil {
+			later(at+".diff", "diff checks", "compare in SQL: the relations candidate and live hold both results")
+		}
+		if c.When != "before" {
+			later(at+".when", "checks after promote (when: "+c.When+")", "write when: before, or remove it")
+		}
+	}
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}

@@ -1,0 +1,91 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kappactl/kappactl/internal/job/strict"
+)
+
+// UnmarshalJSON reads a Test with its numbers as json.Number, as Parse gives them: 2^53 + 1 must stay what it is.
+func (t *Test) UnmarshalJSON(text []byte) error {
+	type plain Test
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode((*plain)(t)); err != nil {
+		return fmt.Errorf("read test: %w", err)
+	}
+	return nil
+}
+
+func testList(to *[]Test) strict.Value {
+	names := map[string]bool{}
+	return strict.Each(func() strict.Value {
+		var t Test
+		keys := strict.Mapping(
+			strict.Key{Name: "name", Required: true, Value: strict.Parsed("test name", &t.Name, labelName)},
+			strict.Key{Name: "given", Required: true, Value: strict.Texts(&t.Given)},
+			strict.Key{Name: "expect", Required: true, Value: rowList(&t.Expect)},
+		)
+		return strict.Then(keys, func(d *strict.Document, path string) {
+			if names[t.Name] {
+				d.RefuseAt(path+".name", fmt.Sprintf("test %q stands twice", t.Name), "give each test a name of its own")
+				return
+			}
+			names[t.Name] = true
+			*to = append(*to, t)
+		})
+	})
+}
+
+// rowList takes rows as mappings of column names to plain values; an empty list expects no row.
+func rowList(to *[]map[string]any) strict.Value {
+	*to = []map[string]any{}
+	return strict.Each(func() strict.Value {
+		return strict.Value{Type: "mapping of column names to values", Read: func(d *strict.Document, n *yaml.Node, path string) {
+			if n.Kind != yaml.MappingNode {
+				d.Refuse(n, path, "want a row", "write it as {column: value, …}")
+				return
+			}
+			if row, ok := anyValue(d, n, path).(map[string]any); ok {
+				*to = append(*to, row)
+			}
+		}}
+	})
+}
+
+// anyValue is n as JSON would hold it. Numbers keep their text.
+func anyValue(d *strict.Document, n *yaml.Node, path string) any {
+	switch n.Kind {
+	case yaml.MappingNode:
+		row := map[string]any{}
+		d.Entries(n, path, func(name, at string, _, value *yaml.Node) { row[name] = anyValue(d, value, at) })
+		return row
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, c := range n.Content {
+			list[i] = anyValue(d, c, fmt.Sprintf("%s[%d]", path, i))
+		}
+		return list
+	case yaml.AliasNode:
+		d.Refuse(n, path, "an alias (*"+n.Value+") stands here", "write the value itself; anchors and aliases are not taken")
+		return nil
+	}
+	switch n.Tag {
+	case "!!null":
+		return nil
+	case "!!bool":
+		return n.Value == "true" || n.Value == "True" || n.Value == "TRUE"
+	case "!!int", "!!float":
+		var number json.Number
+		if json.Unmarshal([]byte(n.Value), &number) != nil || number.String() != n.Value {
+			d.Refuse(n, path, "the number "+n.Value+" is not written as in JSON", "write plain decimal digits, or put it in quotes")
+			return nil
+		}
+		return number
+	}
+	return n.Value
+}
