@@ -1,0 +1,40 @@
+package reprocess
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// ErrNotFound is an unknown job, version, deployment or request.
+var ErrNotFound = errors.New("not found")
+
+// errLost says that somebody else holds the claim, or the phase is no longer the one expected: what was about to be
+// written was not.
+var errLost = errors.New("the claim or the expected phase was lost")
+
+func unknownJob(name job.Name) error {
+	return &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("there is no job %q", name), Next: "kappactl status", Err: ErrNotFound}
+}
+
+func unknownVersion(ref job.Ref) error {
+	return &job.Refusal{
+		Code: job.ExitUsage, Cause: fmt.Sprintf("job %q has no version %s", ref.Job, ref.Number),
+		Next: fmt.Sprintf("kappactl status %s", ref.Job), Err: ErrNotFound,
+	}
+}
+
+func refuse(code job.ExitCode, next, format string, args ...any) *job.Refusal {
+	return &job.Refusal{Code: code, Cause: fmt.Sprintf(format, args...), Next: next}
+}
+
+func ambiguous(name job.Name, verb Verb, refs []job.Ref) error {
+	names := make([]string, len(refs))
+	for i, r := range refs {
+		names[i] = r.Number.String()
+	}
+	return refuse(job.ExitUsage, fmt.Sprintf("kappactl %s %s %s", verb, name, names[0]),
+		"%s of job %q is ambiguous; name one of: %s", verb, name, strings.Join(names, ", "))
+}

@@ -1,0 +1,143 @@
+package reprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// Verb is an act that a person asks for.
+type Verb string
+
+// The verbs of a request.
+const (
+	Promote  Verb = "promote"
+	Rollback Verb = "rollback"
+	Abort    Verb = "abort"
+	Pause    Verb = "pause"
+	Resume   Verb = "resume"
+	Retire   Verb = "retire"
+)
+
+// Verbs lists every Verb.
+func Verbs() []Verb { return []Verb{Promote, Rollback, Abort, Pause, Resume, Retire} }
+
+// Request is an act that a person asks for; any agent does it and answers.
+type Request struct {
+	Job job.Name
+	// Number is the version the act is about: what to promote, what to roll back to, what to abort, pause, resume, retire.
+	Number job.Number
+	Verb   Verb
+	Args   Args
+	By     string
+}
+
+// Args are the flags of a request.
+type Args struct {
+	LiveIsDown           bool   `json:"live_is_down,omitempty"`     // promote: no barrier, live does not move
+	IgnoreSnapshots      bool   `json:"ignore_snapshots,omitempty"` // promote, rollback: readers with an open snapshot may see counters fall
+	AcceptShorterHistory string `json:"accept_shorter_history,omitempty"`
+	Stale                bool   `json:"stale,omitempty"` // rollback: to a version that is behind
+	Now                  bool   `json:"now,omitempty"`   // retire: inside the rollback window
+}
+
+// Answer is what became of a request.
+type Answer struct {
+	Code job.ExitCode `json:"exit_code"`
+	Text string       `json:"text"`
+	Next string       `json:"next"` // the next command; may be empty
+}
+
+// Ask writes a request and returns its id.
+func (s *Store) Ask(ctx context.Context, r Request) (int64, error) {
+	var id int64
+	err := s.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if _, err := readVersion(ctx, tx, job.Ref{Job: r.Job, Number: r.Number}); err != nil {
+			return err
+		}
+		var err error
+		id, err = insertRequest(ctx, tx, r)
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("ask to %s %s: %w", r.Verb, r.Job, err)
+	}
+	return id, nil
+}
+
+// Answer is the answer to a request, or nil while there is none.
+func (s *Store) Answer(ctx context.Context, id int64) (*Answer, error) {
+	return readAnswer(ctx, s.pool, id)
+}
+
+// Resolve finds the version that a verb without one is about. When there is none, or more than one, the error is a
+// *job.Refusal that says what there is. For rollback it is the version that readers would go back to.
+func (s *Store) Resolve(ctx context.Context, name job.Name, verb Verb) (job.Ref, error) {
+	st, err := readJobVersions(ctx, s.pool, name)
+	if err != nil {
+		return job.Ref{}, err
+	}
+	var found []job.Ref
+	for _, v := range st.versions {
+		if takes(verb, v) {
+			found = append(found, job.Ref{Job: name, Number: job.Number(v.Number)})
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1 && verb == Rollback && st.previous != nil:
+		for _, r := range found {
+			if int(r.Number) == *st.previous {
+				return r, nil
+			}
+		}
+	case len(found) == 0:
+		return job.Ref{}, nothingTo(name, verb, st)
+	}
+	return job.Ref{}, ambiguous(name, verb, found)
+}
+
+// takes says that a verb without a version may mean this one.
+func takes(verb Verb, v versionBrief) bool {
+	switch verb {
+	case Promote:
+		return v.Phase == job.Verified || v.Phase == job.CaughtUp || v.Phase == job.CatchingUp
+	case Rollback:
+		return v.Phase == job.Standby
+	case Abort:
+		return candidate(v.Phase)
+	case Pause:
+		return !v.Paused && (candidate(v.Phase) || v.Phase == job.Standby)
+	case Resume:
+		return v.Paused
+	case Retire:
+		return v.Phase == job.Standby
+	}
+	return false
+}
+
+func nothingTo(name job.Name, verb Verb, st jobVersions) error {
+	phases := ""
+	for _, v := range st.versions {
+		if v.EndedAt == nil {
+			phases += fmt.Sprintf(" %s is %s.", job.Number(v.Number), v.Phase)
+		}
+	}
+	return refuse(job.ExitConflict, "kappactl status "+string(name), "job %q has no version to %s.%s", name, verb, phases)
+}
+
+// answerOf turns the outcome of an act into the answer to who asked.
+func answerOf(text string, err error) (Answer, bool) {
+	var r *job.Refusal
+	switch {
+	case err == nil:
+		return Answer{Code: job.ExitOK, Text: text}, true
+	case errors.As(err, &r):
+		return Answer{Code: r.Code, Text: r.Cause, Next: r.Next}, true
+	}
+	return Answer{}, false
+}
