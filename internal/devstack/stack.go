@@ -1,0 +1,163 @@
+package devstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/devstack/postgres"
+)
+
+// loopback is where the embedded servers listen.
+const loopback = "127.0.0.1"
+
+// Config says what to start. Zero fields mean the defaults given.
+type Config struct {
+	Data        string           // folder of the stack, made when missing
+	Brokers     []string         // existing brokers, in place of the embedded one
+	DSN         string           // an existing database, in place of a server of our own
+	PostgresBin string           // folder of the PostgreSQL server binaries; default: found
+	HTTP        string           // address for the agent; default: a free port of the loopback, kept over restarts
+	Log         func(string)     // takes one line for people; default: dropped
+	Now         func() time.Time // default time.Now
+}
+
+// Stack is a running stack. Its fields do not change.
+type Stack struct {
+	Brokers    []string
+	DSN        string // holds no password
+	HTTP       string // where the agent is to listen
+	ConfigPath string // kappactl.yaml, absolute
+
+	embedded *broker          // nil with Config.Brokers
+	server   *postgres.Server // nil with Config.DSN
+	lock     *lock
+}
+
+// Start brings the stack up: the servers, the database with its control schema, and the settings file. A folder that
+// another process uses, or missing PostgreSQL binaries, give a *job.Refusal.
+func Start(ctx context.Context, c Config) (*Stack, error) {
+	if c.Log == nil {
+		c.Log = func(string) {}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	dir, err := filepath.Abs(c.Data)
+	if err != nil {
+		return nil, fmt.Errorf("start the stack: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the stack's folder: %w", err)
+	}
+	held, err := lockFolder(dir, c.Now())
+	if err != nil {
+		return nil, err
+	}
+	s := &Stack{lock: held}
+	if err := s.start(ctx, dir, c); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Stack) start(ctx context.Context, dir string, c Config) error {
+	st, err := readState(dir)
+	if err != nil {
+		return err
+	}
+	if err := s.startKafka(dir, c, &st); err != nil {
+		return err
+	}
+	password, err := s.startPostgres(ctx, dir, c, &st)
+	if err != nil {
+		return err
+	}
+	if err := migrate(ctx, s.DSN, password); err != nil {
+		return err
+	}
+	if s.HTTP, err = httpAddress(c, &st); err != nil {
+		return err
+	}
+	if err := st.write(dir); err != nil {
+		return err
+	}
+	s.ConfigPath, err = writeSettings(dir, s.Brokers, s.DSN, password, s.HTTP)
+	return err
+}
+
+func (s *Stack) startKafka(dir string, c Config, st *state) error {
+	if s.Brokers = c.Brokers; len(c.Brokers) > 0 {
+		return nil
+	}
+	var err error
+	if s.embedded, err = startBroker(dir, st.ClusterID, st.KafkaPort, c.Log); err != nil {
+		return err
+	}
+	s.Brokers, st.KafkaPort = []string{s.embedded.address}, s.embedded.port
+	c.Log("embedded Kafka on " + s.embedded.address + ", for local use only: one node, no replication, no authentication")
+	return st.write(dir)
+}
+
+func (s *Stack) startPostgres(ctx context.Context, dir string, c Config, st *state) (password string, err error) {
+	if c.DSN != "" {
+		s.DSN, password, err = splitPassword(c.DSN)
+		return password, err
+	}
+	if s.server, err = startDatabase(ctx, dir, c, st); err != nil {
+		return "", err
+	}
+	s.DSN, st.PostgresPort = s.server.DSN(databaseName), s.server.Port()
+	c.Log(fmt.Sprintf("PostgreSQL on %s:%d; connect with: psql '%s'", loopback, s.server.Port(), s.DSN))
+	return "", nil
+}
+
+// httpAddress keeps the port of the last time while it is free.
+func httpAddress(c Config, st *state) (string, error) {
+	if c.HTTP != "" {
+		return c.HTTP, nil
+	}
+	l, err := net.Listen("tcp4", net.JoinHostPort(loopback, strconv.Itoa(st.HTTPPort)))
+	if err != nil && st.HTTPPort != 0 {
+		l, err = net.Listen("tcp4", net.JoinHostPort(loopback, "0"))
+	}
+	if err != nil {
+		return "", fmt.Errorf("find a free port for HTTP: %w", err)
+	}
+	address := l.Addr().String()
+	if st.HTTPPort, err = portOf(address); err != nil {
+		return "", errors.Join(err, l.Close())
+	}
+	return address, l.Close()
+}
+
+// Wait returns when ctx ends, with nil, or when a server of ours ended by itself.
+func (s *Stack) Wait(ctx context.Context) error {
+	var ended <-chan struct{} // an adopted or existing server is not watched
+	if s.server != nil {
+		ended = s.server.Done()
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-ended:
+		return fmt.Errorf("the PostgreSQL server ended by itself (log: %s)", s.server.Log())
+	}
+}
+
+// Close ends what Start started, data first; agents that use the stack have to be ended before.
+func (s *Stack) Close() error {
+	var errs []error
+	if s.embedded != nil {
+		s.embedded.close()
+	}
+	if s.server != nil {
+		errs = append(errs, s.server.Stop())
+	}
+	return errors.Join(append(errs, s.lock.release())...)
+}
