@@ -1,0 +1,123 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+const selectPrivilege = "SELECT"
+
+// specGrants reads serve.grant: {select: [analyst, public]}.
+func specGrants(spec map[string][]string) ([]Grant, error) {
+	var out []Grant
+	for _, privilege := range slices.Sorted(maps.Keys(spec)) {
+		if !strings.EqualFold(privilege, selectPrivilege) {
+			return nil, &job.Refusal{
+				Code:  job.ExitUsage,
+				Cause: fmt.Sprintf("serve.grant: %q: a serving view is only read", privilege),
+				Next:  "use select",
+			}
+		}
+		for _, role := range spec[privilege] {
+			if err := checkNames("role", role); err != nil {
+				return nil, err
+			}
+			if strings.EqualFold(role, "public") {
+				role = ""
+			}
+			out = append(out, Grant{Privilege: selectPrivilege, Role: role})
+		}
+	}
+	return out, nil
+}
+
+func grant(ctx context.Context, tx pgx.Tx, view job.ViewName, grants []Grant) error {
+	for _, g := range grants {
+		on := ""
+		if g.OnColumn != "" {
+			on = " (" + pgIdent(g.OnColumn) + ")"
+		}
+		sql := fmt.Sprintf("GRANT %s%s ON %s TO %s", g.Privilege, on, pgx.Identifier{view.Schema, view.Name}.Sanitize(), roleName(g.Role))
+		if g.Grantable {
+			sql += " WITH GRANT OPTION"
+		}
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return refused(err)
+		}
+	}
+	return nil
+}
+
+func roleName(role string) string {
+	if role == "" {
+		return "PUBLIC"
+	}
+	return pgIdent(role)
+}
+
+func readGrants(ctx context.Context, tx queryer, oid int64) ([]Grant, error) {
+	rows, err := tx.Query(ctx, selectGrants, pgx.NamedArgs{"oid": oid})
+	if err != nil {
+		return nil, fmt.Errorf("read grants: %w", err)
+	}
+	grants, err := pgx.CollectRows(rows, pgx.RowToStructByName[Grant])
+	if err != nil {
+		return nil, fmt.Errorf("read grants: %w", err)
+	}
+	return grants, nil
+}
+
+// openTable lets those read the version's table who need it: everybody who may read the view when the view checks its
+// reader's rights, else the view's owner when that is not the table's.
+func (c *Contract) openTable(ctx context.Context, tx pgx.Tx, change job.ViewChange) error {
+	var owner string
+	err := tx.QueryRow(ctx, selectTableOwner, pgx.NamedArgs{"schema": change.View.Schema, "table": change.To.Table()}).Scan(&owner)
+	if err != nil {
+		return fmt.Errorf("read the owner of %s: %w", change.To.Table(), err)
+	}
+	readers := map[string]bool{c.Owner: true}
+	if c.invoker() {
+		for _, g := range c.Grants {
+			if g.Privilege == selectPrivilege {
+				readers[g.Role] = true
+			}
+		}
+	}
+	delete(readers, owner)
+	table := pgx.Identifier{change.View.Schema, change.To.Table()}.Sanitize()
+	for _, role := range slices.Sorted(maps.Keys(readers)) {
+		if _, err := tx.Exec(ctx, fmt.Sprintf("GRANT SELECT ON %s TO %s", table, roleName(role))); err != nil {
+			return refused(err)
+		}
+	}
+	return nil
+}
+
+// invoker says that the view checks the rights of its reader instead of its owner.
+func (c *Contract) invoker() bool {
+	for _, o := range c.Options {
+		name, value, _ := strings.Cut(o, "=")
+		if name == "security_invoker" {
+			switch strings.ToLower(value) {
+			case "true", "on", "1", "yes", "t", "y":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// without is a less those of b.
+func without(a, b []Grant) []Grant {
+	return slices.DeleteFunc(slices.Clone(a), func(g Grant) bool { return slices.Contains(b, g) })
+}
+
+// merge is a and what b has beside it.
+func merge(a, b []Grant) []Grant { return append(slices.Clone(a), without(b, a)...) }

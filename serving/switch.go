@@ -1,0 +1,130 @@
+package serving
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// Taken says what stands at the view's name; empty when nothing does.
+func (*Store) Taken(ctx context.Context, db pg.DB, view job.ViewName) (string, error) {
+	rows, err := db.Query(ctx, selectTaken, pgx.NamedArgs{"schema": view.Schema, "name": view.Name})
+	if err != nil {
+		return "", fmt.Errorf("look for %s: %w", view, err)
+	}
+	kinds, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return "", fmt.Errorf("look for %s: %w", view, err)
+	}
+	return strings.Join(kinds, ""), nil
+}
+
+// Switch makes the view read c.To and returns the contract as it is then. A view that stands keeps its options, owner,
+// grants, comment and columns, and CREATE OR REPLACE VIEW is the last statement. The caller sets the lock timeout.
+func (s *Store) Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange) (json.RawMessage, error) {
+	contract, err := s.switchView(ctx, tx.Raw(), c)
+	if err != nil {
+		return nil, fmt.Errorf("switch %s to %s: %w", c.View, c.To.Number, err)
+	}
+	text, err := json.Marshal(contract)
+	if err != nil {
+		return nil, fmt.Errorf("switch %s to %s: %w", c.View, c.To.Number, err)
+	}
+	return text, nil
+}
+
+func (s *Store) switchView(ctx context.Context, tx pgx.Tx, c job.ViewChange) (*Contract, error) {
+	if err := checkNames("view", c.View.Schema, c.View.Name); err != nil {
+		return nil, err
+	}
+	spec, err := specGrants(c.Grant)
+	if err != nil {
+		return nil, err
+	}
+	before, err := parseContract(c.Contract)
+	if err != nil {
+		return nil, err
+	}
+	stands, err := readView(ctx, tx, c)
+	if err != nil {
+		return nil, err
+	}
+	role, err := mayCreate(ctx, tx, c.View.Schema)
+	if err != nil {
+		return nil, err
+	}
+	text := s.Select(c.To, c.View.Schema, c.Layout)
+	candidate, err := describe(ctx, tx, text)
+	if err != nil {
+		return nil, badSQL(err)
+	}
+	if stands == nil {
+		return create(ctx, tx, c, before, candidate, text, spec)
+	}
+	if err := stands.refuse(c.View, role, before); err != nil {
+		return nil, err
+	}
+	return replace(ctx, tx, c, before, stands, candidate, text, spec)
+}
+
+// replace rewrites a view that stands.
+func replace(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, stands *viewFacts, candidate []Column, text string, spec []Grant) (*Contract, error) {
+	columns, body, err := before.body(text, candidate)
+	if err != nil {
+		return nil, err
+	}
+	if err := grant(ctx, tx, c.View, without(spec, before.Spec)); err != nil {
+		return nil, err
+	}
+	grants, err := readGrants(ctx, tx, stands.OID)
+	if err != nil {
+		return nil, err
+	}
+	after := &Contract{Columns: columns, Options: stands.Options, Owner: stands.Owner, Grants: grants, Comment: stands.Comment, Spec: merge(before.Spec, spec)}
+	if err := after.openTable(ctx, tx, c); err != nil {
+		return nil, err
+	}
+	sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pg.Ident(c.View.Schema, c.View.Name), withOptions(stands.Options), body)
+	if _, err := tx.Exec(ctx, sql); err != nil {
+		return nil, refused(err)
+	}
+	return after, nil
+}
+
+// create makes the view: the first time, or again from the contract when somebody dropped it.
+func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, candidate []Column, text string, spec []Grant) (*Contract, error) {
+	again := before != nil
+	if !again {
+		before = &Contract{Comment: fmt.Sprintf("Serving view of job %s. kappactl switches it between versions: read it, do not replace it.", c.To.Job)}
+	}
+	_, body, err := before.body(text, candidate)
+	if err != nil {
+		return nil, err
+	}
+	view := pg.Ident(c.View.Schema, c.View.Name)
+	if _, err := tx.Exec(ctx, fmt.Sprintf("CREATE VIEW %s%s AS\n%s", view, withOptions(before.Options), body)); err != nil {
+		return nil, refused(err)
+	}
+	if err := grant(ctx, tx, c.View, merge(before.Grants, without(spec, before.Spec))); err != nil {
+		return nil, err
+	}
+	if _, err := tx.Exec(ctx, fmt.Sprintf("COMMENT ON VIEW %s IS %s", view, literal(before.Comment))); err != nil {
+		return nil, refused(err)
+	}
+	stands, err := readView(ctx, tx, c)
+	if err != nil {
+		return nil, err
+	}
+	after := &Contract{Options: stands.Options, Owner: stands.Owner, Comment: stands.Comment, Spec: merge(before.Spec, spec)}
+	if after.Grants, err = readGrants(ctx, tx, stands.OID); err != nil {
+		return nil, err
+	}
+	after.Columns = markLacking(stands.columns, candidate)
+	return after, after.openTable(ctx, tx, c)
+}

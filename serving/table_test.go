@@ -1,0 +1,221 @@
+package serving
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/pgtest"
+)
+
+func TestCreateIndexAnalyzeAndDropCanEachBeRepeated(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	for range 2 {
+		must(t, store.Create(t.Context(), pool, ref(1), "public", hits()))
+	}
+	exec(t, pool, `INSERT INTO hits__v1 (lane, url, views) SELECT 0, 'u' || i, i FROM generate_series(1, 1000) i`)
+	for range 2 {
+		must(t, store.Index(t.Context(), pool, ref(1), "public", hits()))
+		must(t, store.Analyze(t.Context(), pool, ref(1), "public"))
+	}
+	if got := text(t, pool, `SELECT reloptions::text || ' ' || reltuples FROM pg_class WHERE relname = 'hits__v1'`); got != "{fillfactor=75} 1000" {
+		t.Errorf("table is %s", got)
+	}
+	if got, want := text(t, pool, `SELECT indexdef FROM pg_indexes WHERE tablename = 'hits__v1'`),
+		`CREATE UNIQUE INDEX hits__v1_key ON public.hits__v1 USING btree (hour, url, lane) NULLS NOT DISTINCT`; got != want {
+		t.Errorf("index is %s\nwant     %s", got, want)
+	}
+	if got := text(t, pool, `SELECT obj_description('hits__v1'::regclass)`); !strings.Contains(got, "version v1 of job hits") {
+		t.Errorf("comment is %q", got)
+	}
+	for range 2 {
+		must(t, store.Drop(t.Context(), pool, ref(1), "public"))
+	}
+	if got := texts(t, pool, `SELECT relname::text FROM pg_class WHERE relname LIKE 'hits%'`); len(got) > 0 {
+		t.Errorf("left after the drop: %v", got)
+	}
+}
+
+func TestAKeyThatIsNullIsUniqueToo(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	made(t, pool, ref(1), hits())
+	exec(t, pool, `INSERT INTO hits__v1 (lane, url, hour) VALUES (0, NULL, NULL)`)
+	_, err := pool.Exec(t.Context(), `INSERT INTO hits__v1 (lane, url, hour) VALUES (0, NULL, NULL)`)
+	if pg.Code(err) != "23505" {
+		t.Errorf("a second NULL key gave %v, want a unique violation", err)
+	}
+}
+
+func TestARollupWithoutKeysIsUniqueByLane(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	l := hits()
+	l.Keys, l.View = nil, l.View[2:]
+	must(t, store.Create(t.Context(), pool, ref(1), "public", l))
+	must(t, store.Index(t.Context(), pool, ref(1), "public", l))
+	exec(t, pool, `INSERT INTO hits__v1 (lane, views, total__s) VALUES (0, 1, 1)`)
+	_, err := pool.Exec(t.Context(), `INSERT INTO hits__v1 (lane, views) VALUES (0, 1)`)
+	if pg.Code(err) != "23505" {
+		t.Errorf("a second row of the lane gave %v, want a unique violation", err)
+	}
+}
+
+func TestCreateRefusesWhatIsNotOurs(t *testing.T) {
+	for name, sql := range map[string]string{
+		"a table":                     `CREATE TABLE public.hits__v1 (lane smallint, hour timestamptz, url text, views bigint, total__s numeric)`,
+		"a view":                      `CREATE VIEW public.hits__v1 AS SELECT 1 AS lane`,
+		"a table of other columns":    `CREATE TABLE public.hits__v1 (lane smallint); COMMENT ON TABLE public.hits__v1 IS '` + tableComment(ref(1), hits()) + `'`,
+		"our table of another layout": `CREATE TABLE public.hits__v1 (lane smallint); COMMENT ON TABLE public.hits__v1 IS '` + tableComment(ref(1), with(hits(), "x", "bigint")) + `'`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			pool, _ := pgtest.New(t)
+			exec(t, pool, sql)
+			wantRefusal(t, store.Create(t.Context(), pool, ref(1), "public", hits()), job.ExitConflict, `"public"."hits__v1"`)
+		})
+	}
+}
+
+func TestCreateKeepsColumnsAndIndexesThatPeopleAdded(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	made(t, pool, ref(1), hits())
+	exec(t, pool, `ALTER TABLE hits__v1 ADD note text; CREATE INDEX by_url ON hits__v1 (url)`)
+	must(t, store.Create(t.Context(), pool, ref(1), "public", hits()))
+	must(t, store.Index(t.Context(), pool, ref(1), "public", hits()))
+}
+
+func TestIndexMakesAnInvalidOneAgainAndRefusesAnothersName(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	made(t, pool, ref(1), hits())
+	exec(t, pool, `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'hits__v1_key'::regclass`)
+	must(t, store.Index(t.Context(), pool, ref(1), "public", hits()))
+	if got := text(t, pool, `SELECT indisvalid::text FROM pg_index WHERE indexrelid = 'hits__v1_key'::regclass`); got != "true" {
+		t.Errorf("indisvalid is %s", got)
+	}
+	exec(t, pool, `DROP INDEX hits__v1_key; CREATE TABLE public.hits__v1_key (x int)`)
+	wantRefusal(t, store.Index(t.Context(), pool, ref(1), "public", hits()), job.ExitConflict, "hits__v1_key")
+}
+
+func TestCreateNamesTheMissingRightOrSchema(t *testing.T) {
+	pool, dsn := pgtest.New(t)
+	role := newRole(t, pool, "LOGIN PASSWORD 'x'")
+	exec(t, pool, `CREATE SCHEMA s; GRANT USAGE ON SCHEMA kappactl TO `+role+`; GRANT SELECT ON ALL TABLES IN SCHEMA kappactl TO `+role)
+	weak, err := pg.Open(t.Context(), pg.Config{DSN: pgtest.As(dsn, role, "x")})
+	must(t, err)
+	defer weak.Close()
+	wantRefusal(t, store.Create(t.Context(), weak, ref(1), "s", hits()), job.ExitUnreachable, "CREATE", `"s"`, role)
+	wantRefusal(t, store.Create(t.Context(), weak, ref(1), "gone", hits()), job.ExitUsage, `"gone"`, "CREATE SCHEMA")
+}
+
+func TestCreateRefusesComputedColumnsThatDoNotStand(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	l := hits()
+	l.View = append(l.View, job.ViewColumn{Name: "per_view", Computed: true, Finish: "totle / nullif(views, 0)"})
+	wantRefusal(t, store.Create(t.Context(), pool, ref(1), "public", l), job.ExitUsage, "PostgreSQL SQL", "totle")
+	l = hits()
+	l.Where = "views > 'many'"
+	if err := store.Create(t.Context(), pool, ref(2), "public", l); err == nil {
+		t.Error("a where that compares a number with a word was taken")
+	}
+}
+
+func TestNamesOfEveryKind(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	names := []string{`a"b`, `a.b`, `Upper`, `select`, `ü λ 統`, strings.Repeat("n", 63), strings.Repeat("é", 31), `back\slash`, `it's`, ` `, `kappactl.x`, `$1`, `@x`}
+	l := job.Layout{Shape: job.Rollup}
+	for i, n := range names {
+		l.Keys = append(l.Keys, job.KeyColumn{Name: n, Type: `text COLLATE "C"`})
+		l.View = append(l.View, job.ViewColumn{Name: n, Type: "text", Finish: "s." + pgIdent(n), Key: true})
+		s := n[:len(n)-len(n)/3*2/2] + string(rune('a'+i))
+		_ = s
+	}
+	for _, schema := range append(names, "public") {
+		if schema != "public" {
+			exec(t, pool, "CREATE SCHEMA "+pgIdent(schema))
+		}
+		for n := range job.Number(2) {
+			r := job.Ref{Job: "odd", Number: n + 1}
+			must(t, store.Create(t.Context(), pool, r, schema, l))
+			must(t, store.Index(t.Context(), pool, r, schema, l))
+			must(t, store.Analyze(t.Context(), pool, r, schema))
+		}
+		view := job.ViewName{Schema: schema, Name: `odd "view" . ` + schema[:min(20, len(schema))/2*0]}
+		c := job.ViewChange{View: view, To: job.Ref{Job: "odd", Number: 1}, Layout: l}
+		c.Contract = switched(t, pool, c)
+		c.To.Number = 2
+		switched(t, pool, c)
+		if got := text(t, pool, `SELECT string_agg(attname, '|' ORDER BY attnum) FROM pg_attribute WHERE attrelid = $1::regclass`,
+			pg.Ident(view.Schema, view.Name)); got != strings.Join(names, "|") {
+			t.Errorf("view columns: %s", cmp.Diff(strings.Join(names, "|"), got))
+		}
+		must(t, store.Drop(t.Context(), pool, job.Ref{Job: "odd", Number: 1}, schema))
+	}
+}
+
+func TestNamesThatWouldBeCutAreRefusedWithTheirBytes(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	long := strings.Repeat("é", 32)
+	wantRefusal(t, store.Create(t.Context(), pool, ref(1), "public", with(hits(), long, "bigint")), job.ExitUsage, "64 bytes")
+	c := to(1, hits(), nil)
+	c.View.Name = long
+	made(t, pool, ref(1), hits())
+	_, err := trySwitch(t.Context(), pool, c)
+	wantRefusal(t, err, job.ExitUsage, "64 bytes")
+}
+
+func TestShortenedNamesStayApartAndWhole(t *testing.T) {
+	a, b := shortened(strings.Repeat("é", 40)+"1", "_key"), shortened(strings.Repeat("é", 40)+"2", "_key")
+	if a == b || len(a) > maxName || !strings.HasSuffix(a, "_key") || strings.ContainsRune(a, '\uFFFD') {
+		t.Errorf("%q and %q", a, b)
+	}
+	longest := job.Ref{Job: job.Name(strings.Repeat("j", 40)), Number: 1<<31 - 1}
+	if got := keyIndex(longest); got != longest.Table()+"_key" {
+		t.Errorf("the longest job's index is %q", got)
+	}
+}
+
+func TestDropRefusesWithWhatReadsTheTable(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	made(t, pool, ref(1), hits(), "/a")
+	switched(t, pool, to(1, hits(), nil))
+	exec(t, pool, `
+		CREATE VIEW report AS SELECT url FROM hits__v1;
+		CREATE VIEW report_of_report AS SELECT url FROM report;
+		CREATE MATERIALIZED VIEW stored AS SELECT views FROM hits__v1;
+		CREATE FUNCTION total() RETURNS numeric LANGUAGE sql BEGIN ATOMIC SELECT sum(total__s) FROM hits__v1; END;
+		CREATE TABLE copy (r hits__v1)`)
+	got, err := store.Dependants(t.Context(), pool, ref(1), public)
+	must(t, err)
+	if diff := cmp.Diff([]string{"column r of table copy", "function total()", "materialized view stored", "view report"}, got); diff != "" {
+		t.Errorf("dependants: %s", diff)
+	}
+	wantRefusal(t, store.Drop(t.Context(), pool, ref(1), "public"), job.ExitConflict, "view report", "materialized view stored", "function total()", "hits_by_url")
+	if got := text(t, pool, "SELECT count(*)::text FROM report"); got != "1" {
+		t.Errorf("report has %s rows", got)
+	}
+}
+
+func TestDropLeavesATableThatIsNotOurs(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	exec(t, pool, "CREATE TABLE public.hits__v1 (x int)")
+	wantRefusal(t, store.Drop(t.Context(), pool, ref(1), "public"), job.ExitConflict, "hits__v1")
+}
+
+func TestDropDoesNotWaitForAReaderWithoutEnd(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	made(t, pool, ref(1), hits(), "/a")
+	err := pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
+		text(t, tx, "SELECT count(*)::text FROM hits__v1")
+		err := New(Config{DropLockTimeout: 20e6}).Drop(t.Context(), pool, ref(1), "public")
+		if !pg.Retryable(err) {
+			t.Errorf("got %v, want a lock timeout that can be retried", err)
+		}
+		return nil
+	})
+	must(t, err)
+	if got := text(t, pool, "SHOW lock_timeout"); got != "0" {
+		t.Errorf("lock_timeout of the session is %s after the drop", got)
+	}
+	must(t, store.Drop(t.Context(), pool, ref(1), "public"))
+}
