@@ -128,7 +128,10 @@ func (d *Document) syntax(text []byte, err error) {
 		d.fault(0, 0, "not YAML: "+err.Error(), "")
 		return
 	}
-	line, _ := strconv.Atoi(m[1])
+	line := 1 // the parser says nothing when it is the first
+	if n, err := strconv.Atoi(m[1]); err == nil {
+		line = n
+	}
 	lines := bytes.Split(text, []byte("\n"))
 	if line > len(lines) {
 		line = len(lines)
@@ -137,10 +140,7 @@ func (d *Document) syntax(text []byte, err error) {
 	if n := tabIndent(lines, line); n > 0 {
 		line, cure = n, "indent with spaces; YAML takes no tabs"
 	}
-	column := 0
-	if line > 0 {
-		column = 1 + len(lines[line-1]) - len(bytes.TrimLeft(lines[line-1], " \t"))
-	}
+	column := 1 + len(lines[line-1]) - len(bytes.TrimLeft(lines[line-1], " \t"))
 	d.fault(line, column, "not YAML: "+m[2], cure)
 }
 

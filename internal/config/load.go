@@ -1,0 +1,150 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/job/strict"
+)
+
+// Flags are the flags that the user gave, by name without dashes. Names that are no settings are passed over, so that a
+// command can hand over all of its flags.
+type Flags map[string]string
+
+// Load finds the settings. A wrong file is job.Problems; a wrong flag or variable is a *job.Refusal with ExitUsage.
+func Load(flags Flags, e Env) (Settings, error) {
+	s, err := fromFile(flags, e)
+	if err != nil {
+		return Settings{}, err
+	}
+	fromPG(&s, e)
+	for _, o := range Options() {
+		if err := o.apply(&s, flags, e); err != nil {
+			return Settings{}, err
+		}
+	}
+	s.fillDefaults(e)
+	if err := s.check(); err != nil {
+		return Settings{}, err
+	}
+	return s, nil
+}
+
+// fromFile reads the settings file, if there is one.
+func fromFile(flags Flags, e Env) (Settings, error) {
+	path := e.settingsFile(flags)
+	if path == "" {
+		if flags["context"] != "" {
+			return Settings{}, usage("--context "+flags["context"]+": there is no settings file", "name one with --config")
+		}
+		return Settings{}, nil
+	}
+	f, err := readFile(path)
+	if err != nil {
+		return Settings{}, err
+	}
+	wanted, origin := flags["context"], "--context"
+	if wanted == "" {
+		wanted, origin = e.get("KAPPACTL_CONTEXT"), "KAPPACTL_CONTEXT"
+	}
+	chosen, err := f.choose(wanted, origin)
+	if err != nil {
+		return Settings{}, err
+	}
+	s := *chosen
+	s.Agent, s.File = f.agent, path
+	prefix := "contexts." + s.Context + "."
+	for _, at := range f.doc.Paths() {
+		place := fmt.Sprintf("%s:%d", path, f.doc.Node(at).Line)
+		switch name, inContext := strings.CutPrefix(at, prefix); {
+		case inContext:
+			s.from(name, place)
+		case strings.HasPrefix(at, "agent."):
+			s.from(at, place)
+		}
+	}
+	return s, nil
+}
+
+// settingsFile is the path of the file that counts, or empty.
+func (e Env) settingsFile(flags Flags) string {
+	if named := cmp.Or(flags["config"], e.get("KAPPACTL_CONFIG")); named != "" {
+		return e.path(named)
+	}
+	paths := []string{filepath.Join(e.Dir, "kappactl.yaml")}
+	if e.UserDir != "" {
+		paths = append(paths, filepath.Join(e.UserDir, "kappactl", "kappactl.yaml"))
+	}
+	for _, path := range paths {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// fromPG lets the variables of libpq that name a server or a database replace the file's connection as a whole, with its
+// password: half of one and half of the other would be a third database. PGUSER, PGPORT, PGSSLMODE and the like fill what the
+// connection string lacks; the driver sees to that.
+func fromPG(s *Settings, e Env) {
+	for _, name := range []string{"PGHOST", "PGHOSTADDR", "PGSERVICE", "PGDATABASE"} {
+		if e.get(name) != "" {
+			s.DSN, s.Password = "", Source{}
+			s.from("dsn", name)
+			delete(s.origins, "dsn_password_file")
+			delete(s.origins, "dsn_password_command")
+			break
+		}
+	}
+	if e.get("PGPASSWORD") != "" {
+		s.Password = Source{}
+		s.from("dsn_password_file", "PGPASSWORD")
+	}
+}
+
+// check looks at the settings as a whole.
+func (s *Settings) check() error {
+	if s.Agent.Heartbeat >= s.Agent.Lease {
+		return usage(fmt.Sprintf("agent.heartbeat (%s, from %s) is not shorter than agent.lease (%s, from %s)",
+			s.Agent.Heartbeat, s.Origin("agent.heartbeat"), s.Agent.Lease, s.Origin("agent.lease")),
+			"set the lease to three heartbeats or more")
+	}
+	sasl := s.Kafka.SASL
+	if sasl.Mechanism != "" && (sasl.User == "" || sasl.Password.IsZero()) {
+		return usage("kafka.sasl has no user or no password", "set kafka.sasl.user and kafka.sasl.password_file")
+	}
+	if sasl.Mechanism == "" && (sasl.User != "" || !sasl.Password.IsZero()) {
+		return usage("kafka.sasl has no mechanism", "set kafka.sasl.mechanism: "+strings.Join(mechanisms(), ", "))
+	}
+	return nil
+}
+
+// NeedBrokers refuses settings that name no broker.
+func (s Settings) NeedBrokers() error {
+	if len(s.Brokers) > 0 {
+		return nil
+	}
+	return usage("no Kafka broker is set", "give --brokers HOST:PORT, set KAPPACTL_BROKERS, or write brokers into kappactl.yaml; kappactl dev starts a local stack")
+}
+
+// NeedDSN refuses settings that name no database.
+func (s Settings) NeedDSN() error {
+	if s.isSet("dsn") {
+		return nil
+	}
+	return usage("no database is set", "give --dsn, set KAPPACTL_DSN or PGHOST, or write dsn into kappactl.yaml; kappactl dev starts a local stack")
+}
+
+func usage(cause, next string) error {
+	return &job.Refusal{Code: job.ExitUsage, Cause: cause, Next: next}
+}
+
+// explainUsage turns the error of a parser into a refusal that names the flag or variable.
+func explainUsage(origin string, err error) error {
+	cause, cure := strict.Explain(err)
+	return usage(origin+": "+redact(cause), cure)
+}
