@@ -1,0 +1,80 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+)
+
+// refusedBind turns a binding error of the engine into a problem.
+func (c *compiler) refusedBind(e *engineError) {
+	cause, rest, _ := strings.Cut(e.message, "\n")
+	cause = strings.TrimSuffix(strings.TrimSpace(cause), "!")
+	cure := "correct the SQL; the query is DuckDB's dialect"
+	switch e.subtype {
+	case "COLUMN_NOT_FOUND":
+		cause = fmt.Sprintf("column %q is not in source", e.name)
+		cure = "declare it under source.columns"
+		if _, near, ok := strings.Cut(rest, "Candidate bindings: "); ok {
+			cure += "; similar names: " + strings.TrimSpace(near)
+		}
+	case "NO_MATCHING_FUNCTION":
+		cure = "cast the argument to a type that the function takes"
+	}
+	switch {
+	case strings.Contains(e.message, "must appear in the GROUP BY clause"):
+		cure = "add the column to GROUP BY, or aggregate it: min(x)"
+	case strings.Contains(e.message, "does not exist") && strings.Contains(e.message, "Function"):
+		cure = "use a function of DuckDB"
+		if _, near, ok := strings.Cut(e.message, "Did you mean "); ok {
+			cure = "did you mean " + strings.TrimSpace(near)
+		}
+	}
+	c.refused.add(e.at, cause, cure)
+}
+
+// judgePlan refuses a bound plan that calls something not deterministic: macros are expanded in it and names resolved, so
+// it shows what the parse tree hides.
+func (c *compiler) judgePlan(plan tree) {
+	each(plan, func(n tree) bool {
+		if strings.HasPrefix(n.kind(), "LOGICAL_") {
+			c.judgeOperator(n)
+		}
+		switch n.text("expression_class") {
+		case "BOUND_FUNCTION":
+			c.judgeFunction(n)
+		case "BOUND_AGGREGATE":
+			if !mergeable(n.text("name")) {
+				c.refused.add(n.at(), fmt.Sprintf("the aggregate %s() cannot be merged", n.text("name")), aggregateCure(n.text("name")))
+			}
+		}
+		return true
+	})
+}
+
+// judgeOperator refuses every step of a plan that is not known to be row-local, or the aggregation.
+func (c *compiler) judgeOperator(n tree) {
+	switch n.kind() {
+	case "LOGICAL_PROJECTION", "LOGICAL_FILTER", "LOGICAL_AGGREGATE_AND_GROUP_BY", "LOGICAL_UNNEST", "LOGICAL_CTE_REF",
+		"LOGICAL_MATERIALIZED_CTE", "LOGICAL_EMPTY_RESULT":
+		return
+	case "LOGICAL_GET":
+		data := n.child("function_data")
+		if n.text("name") == "seq_scan" && data.text("table") == SourceRelation && data.text("schema") == "main" {
+			return
+		}
+	}
+	what := strings.ToLower(strings.TrimPrefix(n.kind(), "LOGICAL_"))
+	c.refused.add(0, "the query needs a step that cannot be taken apart ("+what+")", "write one SELECT with GROUP BY over source")
+}
+
+// judgeFunction refuses a bound function that is denied, not consistent, or not in the catalogue.
+func (c *compiler) judgeFunction(n tree) {
+	name := strings.ToLower(n.text("name"))
+	cure, is := denied(name)
+	if f := c.functions[name]; !is && (f == nil || f.unstable) {
+		cure, is = cureRecord, true
+	}
+	if is {
+		c.refused.add(n.at(), name+"() depends on more than the record", cure)
+	}
+}

@@ -1,0 +1,164 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// Dialect is raised only when the golden files of PARTIAL change.
+const Dialect = 1
+
+// compileMemory is enough to bind a query over an empty table.
+const compileMemory = 128e6
+
+// Compiled is a job's query, taken apart.
+type Compiled struct {
+	Layout job.Layout
+	// Fields are the declared and meta columns that PARTIAL reads, in the order of the Arrow struct (format.New wants them).
+	Fields []string
+	// Partial is the DuckDB SELECT from relation source to keys and states, in the order of the query (typed; golden files
+	// keep it).
+	Partial string
+	// Oracle is the user's query, whose columns are its select list. It is rewritten only where DuckDB alone is ambiguous or
+	// rounds twice: avg of integers and decimals is the total as DOUBLE divided by the count as DOUBLE, each rounded
+	// once, as FINISH has it.
+	Oracle string
+
+	laned   string // Partial with one more key, laneAlias, carried up from source
+	outputs []column
+}
+
+// compiler takes one query apart. Its owner is the goroutine of Compile.
+type compiler struct {
+	session   *Session
+	spec      *job.Spec
+	functions catalogue
+	refused   *refusals
+	source    []column // relation source, in order
+
+	statement tree
+	node      tree // the statement's SELECT
+	items     []item
+}
+
+// Compile takes the query of spec apart, or returns job.Problems naming place, cause and cure. It needs no server.
+func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
+	session, err := Open(ctx, Config{Memory: compileMemory})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	c := &compiler{session: session, spec: spec, refused: &refusals{spec: spec}, source: sourceColumns(spec.Source)}
+	if c.functions, err = session.catalogue(ctx); err != nil {
+		return nil, fmt.Errorf("read the engine's functions: %w", err)
+	}
+	if err := c.createSource(ctx); err != nil {
+		return nil, fmt.Errorf("declare the columns of source: %w", err)
+	}
+	compiled, err := c.compile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return compiled, nil
+}
+
+// compile goes through the stages; each stage reports all it finds, and the next runs only over what passed.
+func (c *compiler) compile(ctx context.Context) (*Compiled, error) {
+	for _, stage := range []func(context.Context) error{c.parse, c.shape, c.takeItems, c.bind} {
+		if err := stage(ctx); err != nil {
+			return nil, err
+		}
+		if err := c.refused.err(); err != nil {
+			return nil, err
+		}
+	}
+	out, err := c.derive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.refused.err(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// createSource makes an empty relation with the declared types to bind against.
+func (c *compiler) createSource(ctx context.Context) error {
+	return c.session.exec(ctx, "CREATE TABLE "+SourceRelation+" ("+columnList(c.source)+")")
+}
+
+// parse reads the query into its tree and refuses what is not one SELECT without parameters.
+func (c *compiler) parse(ctx context.Context) error {
+	statements, err := c.session.parse(ctx, c.spec.Query)
+	var ee *engineError
+	if errors.As(err, &ee) {
+		c.refusedParse(ee)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("parse the query: %w", err)
+	}
+	switch len(statements) {
+	case 0:
+		c.refused.add(0, "the query is empty", "write SELECT … FROM source GROUP BY …")
+		return nil
+	case 1:
+		c.statement, c.node = statements[0], statements[0].child("node")
+		return nil
+	default:
+		c.refused.add(firstPlace(statements[1]), "the query holds more than one statement", "write one SELECT")
+		return nil
+	}
+}
+
+func (c *compiler) refusedParse(e *engineError) {
+	if e.kind == "parser" {
+		c.refused.add(e.at, e.message, "correct the SQL; the query is DuckDB's dialect")
+		return
+	}
+	// The engine serializes plain SELECT statements only: PIVOT, INSERT, COPY, SET, … end here.
+	c.refused.add(0, "the query is not a plain SELECT", "write one SELECT over source; in place of PIVOT write one aggregate a column: sum(x) FILTER (WHERE kind = 'a') AS a")
+}
+
+// bind lets the engine resolve names and types, then judges what the query really calls.
+func (c *compiler) bind(ctx context.Context) error {
+	plans, err := c.session.plan(ctx, c.spec.Query)
+	var ee *engineError
+	if errors.As(err, &ee) {
+		c.refusedBind(ee)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("bind the query: %w", err)
+	}
+	for _, p := range plans {
+		c.judgePlan(p)
+	}
+	return nil
+}
+
+// firstPlace is the smallest known place in a node.
+func firstPlace(t tree) int {
+	first := -1
+	each(t, func(n tree) bool {
+		if at := n.at(); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+		return true
+	})
+	return first
+}
+
+func columnList(columns []column) string {
+	text := ""
+	for i, col := range columns {
+		if i > 0 {
+			text += ", "
+		}
+		text += ident(col.name) + " " + col.typ
+	}
+	return text
+}

@@ -1,0 +1,58 @@
+package query
+
+import (
+	"slices"
+	"strings"
+)
+
+// fields are the columns of source that the query names anywhere, in the order of the job file. A column that only a star hands
+// on and nothing names is not read by the aggregation. Where names are given by position (FROM s (a, b)) every column
+// counts. At least one: a STRUCT without fields does not exist.
+func (c *compiler) fields() []string {
+	used, stars, positions := map[string]bool{}, false, false
+	each(c.statement, func(n tree) bool {
+		stars = stars || n.class() == classStar
+		positions = positions || len(n.texts("column_name_alias")) > 0
+		for _, cte := range n.child("cte_map").list("map") {
+			positions = positions || len(cte.child("value").texts("aliases")) > 0
+		}
+		for _, key := range []string{"column_names", "exclude_list", "qualified_exclude_list", "rename_list", "replace_list"} {
+			mentions(n[key], used)
+		}
+		return true
+	})
+	var out []string
+	for _, col := range c.source {
+		if used[strings.ToLower(col.name)] || (stars && positions) {
+			out = append(out, col.name)
+		}
+	}
+	if len(out) == 0 {
+		out = []string{partitionColumn}
+	}
+	return out
+}
+
+// mentions collects every text below v, in lower case: some are no column names, which costs nothing.
+func mentions(v any, into map[string]bool) {
+	switch v := v.(type) {
+	case string:
+		into[strings.ToLower(v)] = true
+	case []any:
+		for _, x := range v {
+			mentions(x, into)
+		}
+	case map[string]any:
+		for _, x := range v {
+			mentions(x, into)
+		}
+	}
+}
+
+// FieldsFor are the fields that Land reads with that many lanes.
+func (c *Compiled) FieldsFor(lanes int) []string {
+	if lanes <= 1 || slices.Contains(c.Fields, partitionColumn) {
+		return c.Fields
+	}
+	return append(slices.Clone(c.Fields), partitionColumn)
+}

@@ -1,0 +1,145 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// groupKeys binds every group expression to an item of the select list and says which items are keys.
+func (c *compiler) groupKeys(ctx context.Context, list []tree) ([]bool, error) {
+	keys := make([]bool, len(list))
+	groups := c.node.list("group_expressions")
+	if c.node.text("aggregate_handling") == "FORCE_AGGREGATES" { // GROUP BY ALL
+		for i, e := range list {
+			keys[i] = e.class() != classStar && e.class() != classWindow && !c.aggregates(e)
+		}
+		return keys, nil
+	}
+	if !plainGrouping(c.node) {
+		c.refused.add(firstPlace(groupClause(c.node)), "grouping sets (ROLLUP, CUBE, GROUPING SETS) give rows of different keys", "deploy one job per set of columns")
+		return keys, nil
+	}
+	if len(groups) == 0 {
+		return keys, nil
+	}
+	hidden, err := c.inputColumns(ctx)
+	if err != nil {
+		return nil, err
+	}
+	relation := relationName(c.node.child("from_table"))
+	for _, g := range groups {
+		if i := c.boundItem(g, list, relation, hidden); i >= 0 {
+			keys[i] = true
+			c.sameItems(list[i], list, relation, keys)
+		}
+	}
+	return keys, nil
+}
+
+// sameItems marks the items that repeat a key's expression under another name.
+func (c *compiler) sameItems(key tree, list []tree, relation string, keys []bool) {
+	want := key.signature(relation)
+	for i, e := range list {
+		keys[i] = keys[i] || e.signature(relation) == want
+	}
+}
+
+// boundItem is the index of the item that a group expression stands for, or -1 when it was refused.
+func (c *compiler) boundItem(g tree, list []tree, relation string, input map[string]bool) int {
+	if n, ok := g.integer(); ok {
+		if n < 1 || n > len(list) {
+			c.refused.add(g.at(), fmt.Sprintf("GROUP BY %d: the select list has %d columns", n, len(list)), "write the number of a column, from 1")
+			return -1
+		}
+		return c.keyItem(g, list, n-1)
+	}
+	want := g.signature(relation)
+	for i, e := range list {
+		if e.signature(relation) == want {
+			return c.keyItem(g, list, i)
+		}
+	}
+	if names := g.texts("column_names"); g.class() == classColumn && len(names) == 1 {
+		for i, e := range list {
+			if strings.EqualFold(e.alias(), names[0]) {
+				if input[strings.ToLower(names[0])] {
+					c.aliasTrap(g, names[0], i)
+					return -1
+				}
+				return c.keyItem(g, list, i)
+			}
+		}
+	}
+	if g.class() == classConstant {
+		c.refused.add(g.at(), "GROUP BY a constant groups nothing", "group by a column, its expression, or its number")
+		return -1
+	}
+	c.refused.add(firstPlace(g), "a group expression is not in the select list, so its rows would have no name", "add it to the select list: … AS name, and keep it in GROUP BY")
+	return -1
+}
+
+// aliasTrap refuses SELECT lower(url) AS url … GROUP BY url: the engine groups by the column of source, not by the alias.
+func (c *compiler) aliasTrap(g tree, name string, index int) {
+	c.refused.add(g.at(), fmt.Sprintf("column %q: GROUP BY %s means the column of the input, not the expression that the select list names so", name, name),
+		fmt.Sprintf("give the expression another name, or write GROUP BY %d", index+1))
+}
+
+func (c *compiler) keyItem(g tree, list []tree, i int) int {
+	if c.aggregates(list[i]) {
+		c.refused.add(g.at(), "GROUP BY names an aggregate", "group by columns of the record")
+		return -1
+	}
+	return i
+}
+
+// plainGrouping says that the GROUP BY is one set of all its expressions.
+func plainGrouping(node tree) bool {
+	sets, _ := node["group_sets"].([]any)
+	groups := node.list("group_expressions")
+	if len(sets) == 0 {
+		return len(groups) == 0
+	}
+	first, _ := sets[0].([]any)
+	return len(sets) == 1 && len(first) == len(groups)
+}
+
+func groupClause(node tree) tree {
+	return tree{"group_expressions": node["group_expressions"]}
+}
+
+// relationName is the name that qualifies columns of a FROM clause.
+func relationName(from tree) string {
+	if alias := from.alias(); alias != "" {
+		return alias
+	}
+	return from.text("table_name")
+}
+
+// inputColumns are the names that the FROM clause of the outermost SELECT offers, in lower case.
+func (c *compiler) inputColumns(ctx context.Context) (map[string]bool, error) {
+	probe, err := c.session.parse(ctx, "SELECT * FROM "+SourceRelation)
+	if err != nil {
+		return nil, fmt.Errorf("read the columns of the input: %w", err)
+	}
+	node := probe[0].child("node")
+	node["cte_map"] = cloneValue(c.node["cte_map"])
+	node["from_table"] = cloneValue(c.node["from_table"])
+	out := map[string]bool{}
+	text, err := c.session.write(ctx, probe[0])
+	if err != nil {
+		return nil, err
+	}
+	columns, err := c.session.columns(ctx, text)
+	if err != nil {
+		if _, broken := classify(err); broken {
+			return nil, errors.Join(fmt.Errorf("read the columns of the input: %w", err))
+		}
+		return out, nil // bind reports it, with its place
+	}
+	for _, col := range columns {
+		out[strings.ToLower(col.name)] = true
+	}
+	return out, nil
+}

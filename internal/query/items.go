@@ -1,0 +1,151 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// item is one item of the select list: a group key or one aggregate.
+type item struct {
+	name string
+	node tree
+	at   int
+	key  bool
+	call *call // nil for a key
+	duck string
+	pg   string
+}
+
+// takeItems sorts the select list into keys and aggregates and refuses the rest.
+func (c *compiler) takeItems(ctx context.Context) error {
+	list := c.node.list("select_list")
+	if c.rowJob(list) {
+		return nil
+	}
+	keys, err := c.groupKeys(ctx, list)
+	if err != nil {
+		return err
+	}
+	for i, e := range list {
+		c.items = append(c.items, c.takeItem(e, keys[i]))
+	}
+	c.checkNames()
+	aggregates := 0
+	for _, it := range c.items {
+		if it.call != nil {
+			aggregates++
+		}
+	}
+	if aggregates == 0 && c.refused.err() == nil {
+		c.refused.add(firstPlace(c.node), "the query has keys but no aggregate", "add a count: count(*) AS records")
+	}
+	return nil
+}
+
+// rowJob refuses a query without aggregation. It is the one place that knows that row jobs are not supported yet.
+func (c *compiler) rowJob(list []tree) bool {
+	if len(c.node.list("group_expressions")) > 0 || c.node.text("aggregate_handling") == "FORCE_AGGREGATES" {
+		return false
+	}
+	for _, e := range list {
+		if c.aggregates(e) {
+			return false
+		}
+	}
+	c.refused.add(firstPlace(c.node), "the query has no aggregate: row jobs come with the next release",
+		"aggregate with GROUP BY, such as count(*) AS records")
+	return true
+}
+
+// aggregates says that an aggregate or window function is somewhere in the expression.
+func (c *compiler) aggregates(e tree) bool {
+	found := false
+	each(e, func(n tree) bool {
+		found = found || (n.class() == classFunction && c.functions.aggregate(n.function()) && !c.functions[n.function()].scalar)
+		return n.class() != classSubquery
+	})
+	return found
+}
+
+func (c *compiler) takeItem(e tree, key bool) item {
+	it := item{name: e.alias(), node: e, at: firstPlace(e), key: key}
+	if names := e.texts("column_names"); it.name == "" && e.class() == classColumn {
+		it.name = names[len(names)-1]
+	}
+	switch {
+	case e.class() == classStar:
+		c.refused.add(it.at, "a star in the select list is neither a key nor an aggregate", "name the columns")
+		return it
+	case key:
+		c.expression(e, it.name)
+	case e.class() == classFunction && c.functions.aggregate(e.function()):
+		it.call = c.takeCall(e, it.name)
+	case e.class() == classWindow:
+		c.allowed(e, it.name)
+	case c.aggregates(e):
+		c.refused.add(it.at, named(it.name, "it computes with aggregates, and only the aggregates themselves can be merged"),
+			"select each aggregate as a column of its own and compute this one in serve.columns")
+	case e.class() == classFunction && !mergeable(e.function()) && aggregateCure(e.function()) != aggregateCure(""):
+		c.refused.add(it.at, named(it.name, fmt.Sprintf("%s() cannot be merged", e.function())), aggregateCure(e.function()))
+	default:
+		c.refused.add(it.at, named(it.name, "it is neither a group key nor one aggregate"),
+			"add the expression to GROUP BY, aggregate it, or compute it in serve.columns")
+	}
+	if it.name == "" && c.refused.err() == nil {
+		c.refused.add(it.at, "the column has no name", "name it: … AS name")
+	}
+	return it
+}
+
+// takeCall judges one aggregate.
+func (c *compiler) takeCall(e tree, name string) *call {
+	f := e.function()
+	at := e.at()
+	if !mergeable(f) {
+		c.refused.add(at, named(name, f+"() cannot be merged from partial results"), aggregateCure(f))
+		return nil
+	}
+	if e.flag("distinct") {
+		cure := "remove DISTINCT: it changes nothing here"
+		if f != "min" && f != "max" {
+			cure = "add the column to GROUP BY: one row a value, which the view's readers can count"
+		}
+		c.refused.add(at, named(name, "DISTINCT inside an aggregate cannot be merged"), cure)
+	}
+	if len(e.child("order_bys").list("orders")) > 0 {
+		c.refused.add(at, named(name, "ORDER BY inside "+f+"() changes nothing"), "remove it")
+	}
+	if e.flag("export_state") {
+		c.refused.add(at, named(name, "EXPORT_STATE cannot be served"), "remove it; kappactl keeps the states itself")
+	}
+	children := e.list("children")
+	if (f == "min" || f == "max") && len(children) > 1 {
+		c.refused.add(at, named(name, f+"(x, n) keeps a list, which cannot be merged"), "use "+f+"(x)")
+	}
+	for _, child := range children {
+		c.expression(child, name)
+	}
+	if filter := e.child("filter"); filter != nil {
+		c.expression(filter, name)
+	}
+	return &call{function: canonical(e), node: e}
+}
+
+// checkNames refuses names that a table of PostgreSQL cannot have beside kappactl's own columns.
+func (c *compiler) checkNames() {
+	seen := map[string]bool{}
+	for _, it := range c.items {
+		if it.name == "" {
+			continue
+		}
+		if cause, cure := nameProblem(it.name); cause != "" {
+			c.refused.add(it.at, cause, cure)
+		}
+		folded := strings.ToLower(it.name)
+		if seen[folded] {
+			c.refused.add(it.at, fmt.Sprintf("two columns are named %q", it.name), "give one another name: … AS name")
+		}
+		seen[folded] = true
+	}
+}

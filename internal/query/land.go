@@ -1,0 +1,60 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// maxKeyBytes is the most that the texts of one key may hold: a b-tree row of PostgreSQL ends at 2,704 bytes.
+const maxKeyBytes = 2000
+
+// Land is PARTIAL as speedlayer runs it: columns in the order of Layout.StagedColumns (lane, keys, states), each cast to text
+// in PostgreSQL's input syntax, so that text[] parameters take them as they are, and COPY after its own escaping. The
+// casts run over groups, not records. With more than one lane its input needs FieldsFor(lanes).
+func (c *Compiled) Land(lanes int) string {
+	types := make(map[string]string, len(c.outputs))
+	for _, o := range c.outputs {
+		types[o.name] = o.typ
+	}
+	prelude, partial, lane := "", c.Partial, "'0'"
+	if lanes > 1 {
+		prelude = fmt.Sprintf("WITH %s AS (SELECT *, %s %% %d AS %s FROM %s) ", SourceRelation, partitionColumn, lanes, ident(laneAlias), SourceRelation)
+		partial, lane = c.laned, "CAST(p."+ident(laneAlias)+" AS VARCHAR)"
+	}
+	items := []string{lane + " AS " + job.LaneColumn}
+	guard := keyGuard(c.Layout.Keys, types)
+	for _, k := range c.Layout.Keys {
+		value := "p." + ident(k.Name)
+		text := postgresText(value, types[k.Name])
+		if guard != "" {
+			text, guard = fmt.Sprintf("CASE WHEN %s THEN error('key_too_long: the group key holds more than %d bytes') ELSE %s END", guard, maxKeyBytes, text), ""
+		}
+		items = append(items, text+" AS "+ident(k.Name))
+	}
+	for _, s := range c.Layout.States {
+		items = append(items, postgresText("p."+ident(s.Name), types[s.Name])+" AS "+ident(s.Name))
+	}
+	return prelude + "SELECT " + strings.Join(items, ", ") + " FROM (" + partial + ") AS p"
+}
+
+// keyGuard is the condition under which the key's texts are too long for an index, or "".
+func keyGuard(keys []job.KeyColumn, types map[string]string) string {
+	var sizes []string
+	for _, k := range keys {
+		value := "p." + ident(k.Name)
+		switch duck := types[k.Name]; {
+		case duck == "VARCHAR":
+			sizes = append(sizes, "coalesce(strlen("+value+"), 0)")
+		case duck == "BLOB":
+			sizes = append(sizes, "coalesce(octet_length("+value+"), 0)")
+		case strings.HasSuffix(duck, "]"):
+			sizes = append(sizes, "coalesce(strlen(CAST("+value+" AS VARCHAR)), 0)")
+		}
+	}
+	if len(sizes) == 0 {
+		return ""
+	}
+	return strings.Join(sizes, " + ") + fmt.Sprintf(" > %d", maxKeyBytes)
+}

@@ -1,0 +1,68 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// computed are the columns of serve.columns. Their expressions are PostgreSQL, so their types are known to the
+// database only; they are exact when everything they can read is.
+func (c *compiler) computed(l job.Layout) []job.ViewColumn {
+	isExact, taken := true, map[string]bool{}
+	for _, v := range l.View {
+		isExact = isExact && v.Exact
+		taken[strings.ToLower(v.Name)] = true
+	}
+	var out []job.ViewColumn
+	for _, sc := range c.spec.Serve.Columns {
+		path := "columns." + sc.Name
+		if cause, cure := nameProblem(sc.Name); cause != "" {
+			c.refused.serve(path, cause, strings.ReplaceAll(cure, "… AS name", "another key"))
+		}
+		if taken[strings.ToLower(sc.Name)] {
+			c.refused.serve(path, fmt.Sprintf("the query already has a column %q", sc.Name), "give the computed column another name")
+		}
+		taken[strings.ToLower(sc.Name)] = true
+		out = append(out, job.ViewColumn{Name: sc.Name, Finish: sc.Expr, StoredAs: "computed", Exact: isExact, Computed: true})
+	}
+	return out
+}
+
+// checkServe refuses settings below serve that do not fit a rollup of this layout.
+func (c *compiler) checkServe(l job.Layout) {
+	stored, known := map[string]bool{}, []string{}
+	for _, k := range l.Keys {
+		stored[k.Name], known = true, append(known, k.Name)
+	}
+	for _, s := range l.States {
+		stored[s.Name] = true
+	}
+	for i, index := range c.spec.Serve.Indexes {
+		for _, name := range index {
+			if !stored[name] {
+				c.refused.serve(fmt.Sprintf("indexes[%d]", i), fmt.Sprintf("%q is not a column of the version table", name),
+					"index group keys: "+describe(known...))
+			}
+		}
+	}
+	if len(c.spec.Serve.Key) > 0 {
+		c.refused.serve("key", "serve.key is for queries without aggregates: the key of this one is its GROUP BY", "remove it")
+	}
+	if c.spec.Serve.OrderBy != "" {
+		c.refused.serve("order_by", "serve.order_by is for queries without aggregates", "remove it")
+	}
+	if c.spec.Serve.Keep > 0 && !hasTimeKey(l) {
+		c.refused.serve("keep", "serve.keep needs a time among the group keys", "add date_trunc('day', …) AS day to the query, or remove serve.keep")
+	}
+}
+
+func hasTimeKey(l job.Layout) bool {
+	for _, k := range l.Keys {
+		if k.Time {
+			return true
+		}
+	}
+	return false
+}

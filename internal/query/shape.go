@@ -1,0 +1,145 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// scope is the relations that a SELECT may read, by lower-case name.
+type scope map[string]bool
+
+func (s scope) with(name string) scope {
+	out := scope{strings.ToLower(name): true}
+	for k := range s {
+		out[k] = true
+	}
+	return out
+}
+
+// shape refuses whatever is not one aggregation over row-local steps.
+func (c *compiler) shape(context.Context) error {
+	visible := scope{SourceRelation: true}
+	each(c.statement, func(n tree) bool {
+		if n.class() == classParameter {
+			c.refused.add(n.at(), "the query has parameters", "write the values into the query")
+		}
+		return true
+	})
+	if !c.selectOnly(c.node) {
+		return nil
+	}
+	c.steps(c.node, visible)
+	c.modifiers(c.node, "the query")
+	if having := c.node.child("having"); having != nil {
+		c.refused.add(firstPlace(having), "HAVING filters totals before they are complete", "move the condition to serve.where, over the view's columns")
+	}
+	if where := c.node.child("where_clause"); where != nil {
+		c.expression(where, "")
+	}
+	return nil
+}
+
+// selectOnly refuses a query node that is not a SELECT.
+func (c *compiler) selectOnly(node tree) bool {
+	switch node.kind() {
+	case nodeSelect:
+		return true
+	case nodeSetOp:
+		c.refused.add(firstPlace(node), "set operations (UNION, INTERSECT, EXCEPT) cannot be taken apart",
+			"list both topics under source.topics, or deploy two jobs and unite their views")
+	default:
+		c.refused.add(firstPlace(node), "recursive queries cannot be taken apart", "write one SELECT over source")
+	}
+	return false
+}
+
+// steps judges the CTEs and the FROM clause of a node: each must be a chain of row-local SELECTs over source.
+func (c *compiler) steps(node tree, visible scope) {
+	for _, cte := range node.child("cte_map").list("map") {
+		c.rowLocal(cte.child("value").child("query").child("node"), visible)
+		visible = visible.with(cte.text("key"))
+	}
+	c.from(node.child("from_table"), visible, firstPlace(node))
+}
+
+// from judges a FROM clause.
+func (c *compiler) from(table tree, visible scope, at int) {
+	if place := firstPlace(table); place >= 0 {
+		at = place
+	}
+	if table.child("sample") != nil {
+		c.refused.add(at, "a sample differs from run to run", "filter on the record instead: WHERE _offset % 10 = 0")
+	}
+	switch table.kind() {
+	case fromTable:
+		c.table(table, visible, at)
+	case fromSubquery:
+		c.rowLocal(table.child("subquery").child("node"), visible)
+	case fromNothing:
+		c.refused.add(at, "the query reads nothing", "add FROM source")
+	case "JOIN":
+		c.join(table, at)
+	case "TABLE_FUNCTION":
+		c.refused.add(at, fmt.Sprintf("the table function %s cannot be read: a job reads source only", table.child("function").function()),
+			"read the topic through source; files can be loaded into a topic with kappactl dev load")
+	default:
+		c.refused.add(at, "this kind of FROM cannot be taken apart", "read source, or a subquery of projections and filters over it")
+	}
+}
+
+func (c *compiler) table(table tree, visible scope, at int) {
+	name := table.text("table_name")
+	if table.text("schema_name") == "" && table.text("catalog_name") == "" && visible[strings.ToLower(name)] {
+		if table.child("at_clause") != nil {
+			c.refused.add(at, "AT reads another state of a table", "remove it")
+		}
+		return
+	}
+	if strings.ContainsAny(name, "./*") {
+		c.refused.add(at, fmt.Sprintf("the file %q cannot be read: a job reads source only", name),
+			"load it into a topic with kappactl dev load, and read that")
+		return
+	}
+	c.refused.add(at, fmt.Sprintf("the relation %q is unknown: a job reads source only", name), "read FROM source, or a CTE over it")
+}
+
+func (c *compiler) join(table tree, at int) {
+	unnests := false
+	each(table, func(n tree) bool {
+		unnests = unnests || (n.class() == classFunction && n.function() == "unnest")
+		return true
+	})
+	if unnests {
+		c.refused.add(at, "unnest as a joined relation cannot be taken apart",
+			"unnest in the select list of a subquery: FROM (SELECT *, unnest(items) AS item FROM source)")
+		return
+	}
+	c.refused.add(at, "joins cannot be taken apart: a record's row would depend on other records",
+		"put the columns into the record when it is produced, or join the view when reading")
+}
+
+// modifiers refuses the clauses that depend on more than one row. what names the SELECT in the message.
+func (c *compiler) modifiers(node tree, what string) {
+	start := firstPlace(node)
+	for _, m := range node.list("modifiers") {
+		at := firstPlace(m)
+		if at < 0 {
+			at = start
+		}
+		switch m.kind() {
+		case "DISTINCT_MODIFIER":
+			c.refused.add(at, "DISTINCT over "+what+" cannot be merged", "add the columns to GROUP BY and select count(*)")
+		case "ORDER_MODIFIER":
+			c.refused.add(at, "ORDER BY has no meaning in a table", "remove it, and order when reading the view")
+		default:
+			c.refused.add(at, "LIMIT depends on the other rows", "remove it, and limit when reading the view")
+		}
+	}
+	if node.child("sample") != nil {
+		c.refused.add(start, "a sample differs from run to run", "filter on the record instead: WHERE _offset % 10 = 0")
+	}
+	if q := node.child("qualify"); q != nil {
+		c.refused.add(firstPlace(q), "QUALIFY filters by window functions, which need all rows", "remove it; filter the view's columns with serve.where")
+	}
+}

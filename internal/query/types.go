@@ -1,0 +1,188 @@
+package query
+
+import (
+	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// collateC makes text compare by bytes, as DuckDB does.
+const collateC = ` COLLATE "C"`
+
+// metaColumns are the columns that every source has beside the declared ones, with their DuckDB types.
+func metaColumns() []column {
+	return []column{
+		{"_topic", "VARCHAR"},
+		{"_partition", "INTEGER"},
+		{"_offset", "BIGINT"},
+		{"_timestamp", "TIMESTAMP WITH TIME ZONE"},
+		{"_key", "BLOB"},
+		{"_headers", "STRUCT(key VARCHAR, value BLOB)[]"},
+	}
+}
+
+// sourceColumns are the columns of relation source with their DuckDB types: declared ones in the order of the file, then
+// the meta columns.
+func sourceColumns(src job.Source) []column {
+	out := make([]column, 0, len(src.Columns)+len(metaColumns()))
+	for _, c := range src.Columns {
+		out = append(out, column{c.Name, sourceType(c.Type)})
+	}
+	return append(out, metaColumns()...)
+}
+
+// sourceType is the DuckDB type of a column declared with a canonical PostgreSQL type.
+func sourceType(pg string) string {
+	base, args := splitType(pg)
+	switch base {
+	case "boolean":
+		return "BOOLEAN"
+	case "smallint":
+		return "SMALLINT"
+	case "integer":
+		return "INTEGER"
+	case "bigint":
+		return "BIGINT"
+	case "real":
+		return "FLOAT"
+	case "double precision":
+		return "DOUBLE"
+	case "numeric":
+		return "DECIMAL" + args
+	case "bytea":
+		return "BLOB"
+	case "date":
+		return "DATE"
+	case "time without time zone":
+		return "TIME"
+	case "timestamp without time zone":
+		return "TIMESTAMP"
+	case "timestamp with time zone":
+		return "TIMESTAMP WITH TIME ZONE"
+	case "uuid":
+		return "UUID"
+	case "json", "jsonb":
+		return "JSON"
+	default:
+		return "VARCHAR" // text, character varying(n)
+	}
+}
+
+// splitType splits "numeric(10,2)" into base and arguments with their parentheses.
+func splitType(t string) (base, args string) {
+	if i := strings.IndexByte(t, '('); i >= 0 && strings.HasSuffix(t, ")") {
+		return t[:i], t[i:]
+	}
+	return t, ""
+}
+
+// resultType is the PostgreSQL type, as format_type prints it, that holds every value of a DuckDB type.
+func resultType(duck string) (pg string, ok bool) {
+	if element, isList := strings.CutSuffix(duck, "[]"); isList {
+		if pg, ok := scalarType(element); ok && pg != "jsonb" {
+			return pg + "[]", true
+		}
+		_, ok := resultType(element)
+		return "jsonb", ok // lists of lists or objects: PostgreSQL arrays must be rectangular
+	}
+	if strings.HasPrefix(duck, "STRUCT(") || strings.HasPrefix(duck, "MAP(") {
+		return "jsonb", true
+	}
+	return scalarType(duck)
+}
+
+func scalarType(duck string) (pg string, ok bool) {
+	base, args := splitType(duck)
+	switch base {
+	case "BOOLEAN":
+		return "boolean", true
+	case "TINYINT", "SMALLINT", "UTINYINT":
+		return "smallint", true
+	case "INTEGER", "USMALLINT":
+		return "integer", true
+	case "BIGINT", "UINTEGER":
+		return "bigint", true
+	case "UBIGINT", "HUGEINT", "UHUGEINT":
+		return "numeric", true
+	case "DECIMAL":
+		return "numeric" + args, true
+	case "FLOAT":
+		return "real", true
+	case "DOUBLE":
+		return "double precision", true
+	case "VARCHAR":
+		return "text", true
+	case "BLOB":
+		return "bytea", true
+	case "DATE":
+		return "date", true
+	case "TIME":
+		return "time without time zone", true
+	case "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS":
+		return "timestamp without time zone", true
+	case "TIMESTAMP WITH TIME ZONE":
+		return "timestamp with time zone", true
+	case "INTERVAL":
+		return "interval", true
+	case "UUID":
+		return "uuid", true
+	case "JSON":
+		return "jsonb", true
+	default:
+		return "", false
+	}
+}
+
+// typeCure says what to cast a value of an unsupported DuckDB type to.
+func typeCure(duck string) string {
+	switch {
+	case duck == "TIMESTAMP_NS":
+		return "cast it to TIMESTAMP: PostgreSQL keeps microseconds"
+	case strings.HasPrefix(duck, "ENUM"):
+		return "cast it to VARCHAR"
+	case duck == "TIME WITH TIME ZONE":
+		return "cast it to TIME or use a TIMESTAMP WITH TIME ZONE"
+	case duck == "BIGNUM":
+		return "cast it to HUGEINT or DECIMAL(38, s)"
+	case duck == `"NULL"`, duck == "NULL":
+		return "give it a type: CAST(NULL AS VARCHAR)"
+	default:
+		return "cast it to VARCHAR"
+	}
+}
+
+// keyProblem says why values of a DuckDB type cannot be part of the group key, or "".
+func keyProblem(duck, pg string) (cause, cure string) {
+	switch {
+	case pg == "jsonb":
+		return "PostgreSQL does not keep " + duck + " as it is (order and repetition of fields are lost), so it cannot be a key",
+			"take the fields out that you group by, or cast it to VARCHAR"
+	case pg == "interval" || pg == "interval[]":
+		return "two different INTERVAL values can be equal in PostgreSQL (1 month and 30 days), so it cannot be a key",
+			"use a number of seconds: epoch(x)"
+	default:
+		return "", ""
+	}
+}
+
+// timeKey says that a key of this PostgreSQL type goes first in the index, whatever the order in GROUP BY: new
+// hours of old keys then touch few index pages.
+func timeKey(pg string) bool {
+	return pg == "date" || strings.HasPrefix(pg, "timestamp ")
+}
+
+// textual says that values of the PostgreSQL type are text, whose comparison needs the C collation.
+func textual(pg string) bool { return strings.TrimSuffix(pg, "[]") == "text" }
+
+// stored is the type with the collation that its column has in the version table.
+func stored(pg string) string {
+	if textual(pg) {
+		return pg + collateC
+	}
+	return pg
+}
+
+// comparable says that min and max of a DuckDB type can be merged by PostgreSQL with the same order.
+func comparable(duck, pg string) bool {
+	return pg != "jsonb" && pg != "interval" && !strings.HasSuffix(pg, "[]") && duck != "JSON"
+}
