@@ -3,11 +3,13 @@ package kafkatest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -171,4 +173,20 @@ func awaitLeaders(t testing.TB, brokers []string, name string, partitions int) {
 		}
 		return true
 	})
+}
+
+// GroupOffset is the offset that a consumer group has committed for a partition, -1 when none.
+func GroupOffset(t testing.TB, brokers []string, group, topic string, partition int32) int64 {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	offsets, err := kadm.NewClient(Client(t, brokers)).FetchOffsets(ctx, group)
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		t.Fatalf("offsets of group %s: %v", group, err)
+	}
+	o, ok := offsets.Lookup(topic, partition)
+	if !ok {
+		return -1
+	}
+	return o.At
 }

@@ -1,0 +1,290 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// Cursor is where to fetch one partition from. LeaderEpoch is for the caller's records; the fetcher learns the current
+// one itself.
+type Cursor struct {
+	job.Partition
+	Next        int64
+	LeaderEpoch int32
+}
+
+// Fetched is the answer for one partition.
+type Fetched struct {
+	job.Partition
+	Records     []*kgo.Record // committed data records from the cursor on; no control records, no aborted ones
+	Next        int64         // next offset to ask for; moves past markers and compacted offsets
+	LeaderEpoch int32
+	LogStart    int64 // the three are -1 with an Err
+	LastStable  int64
+	End         int64
+	Bytes       int   // of keys and values
+	Err         error // *GapError, *RecreatedError, *MissingTopicError, *TooLargeError are final (see Final); others pass and are backed off
+}
+
+// FetchConfig bounds a Fetcher. Zero fields mean the defaults.
+type FetchConfig struct {
+	MaxPartitionBytes int32         // default 1 MiB; a larger record batch still passes
+	MaxBytes          int32         // default 16 MiB
+	MaxWait           time.Duration // default 250 ms
+}
+
+// grace is how long a Fetch that has data waits for leaders that are still silent. What they answer later is not lost.
+const grace = 20 * time.Millisecond
+
+// Fetcher sends raw FetchRequests (see the package comment), one at a time to a leader. One goroutine owns it; the
+// goroutines of its requests touch nothing but their own request.
+type Fetcher struct {
+	cl     *kgo.Client
+	config FetchConfig
+	now    func() time.Time
+	unpack kgo.Decompressor
+	ctx    context.Context // of requests in flight, which outlive a call of Fetch
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+	wake   chan struct{} // a request or a refresh has ended
+
+	parts   map[job.Partition]*part
+	order   []*part // rotates, so that each partition comes first in a request in its turn
+	topics  map[string]topicMeta
+	fresh   int // how many refreshes have succeeded
+	flights map[int32]*flight
+	refresh *refresh
+	call    int // number of the current Fetch
+}
+
+// part is what the fetcher knows of one partition.
+type part struct {
+	job.Partition
+	next     int64
+	stable   int64 // last stable offset as last answered
+	limit    int32 // raised for a batch over MaxPartitionBytes
+	alone    bool  // asked in a request of its own, for as little as the broker gives
+	wants    int   // usable from this number of refreshes on
+	failures int
+	due      time.Time // not asked before
+	oddSince time.Time // since when the cluster says something that may pass: topic gone, another id, log cut off
+	answered int       // number of the Fetch that handed out its last answer
+	listed   int       // number of the Fetch that listed it
+}
+
+// NewFetcher makes a fetcher over a client that nothing else fetches with. Close ends it.
+func NewFetcher(cl *kgo.Client, c FetchConfig) *Fetcher {
+	if c.MaxPartitionBytes <= 0 {
+		c.MaxPartitionBytes = 1 << 20
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 16 << 20
+	}
+	if c.MaxWait <= 0 {
+		c.MaxWait = 250 * time.Millisecond
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Fetcher{
+		cl: cl, config: c, now: time.Now, unpack: kgo.DefaultDecompressor(), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
+		parts: make(map[job.Partition]*part), topics: make(map[string]topicMeta), flights: make(map[int32]*flight),
+	}
+}
+
+// Close ends the requests in flight and waits for their goroutines. The client stays open.
+func (f *Fetcher) Close() {
+	f.cancel()
+	f.group.Wait()
+}
+
+// Fetch asks every leader of the cursors and returns what came: when all have answered, or soon after data has come. It
+// returns nothing when all stay silent for twice MaxWait. The cursors may differ from call to call. Leader changes, lost
+// connections and missing leaders are handled inside and show as a passing Err. The error is ctx's, or the client is closed.
+func (f *Fetcher) Fetch(ctx context.Context, cursors []Cursor) ([]Fetched, error) {
+	f.follow(cursors)
+	deadline := f.now().Add(2 * f.config.MaxWait)
+	timer := time.NewTimer(2 * f.config.MaxWait)
+	defer timer.Stop()
+	var out []Fetched
+	hurry := false
+	for {
+		out = f.collect(out)
+		if err := errors.Join(ctx.Err(), f.closed()); err != nil {
+			return nil, err
+		}
+		f.launch(false)
+		if len(out) > 0 && !f.owing() || !f.now().Before(deadline) {
+			f.launch(true)
+			return out, nil
+		}
+		if useful(out) && !hurry {
+			hurry = true
+			deadline = f.now().Add(grace)
+		}
+		timer.Reset(f.nap(deadline))
+		select {
+		case <-f.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (f *Fetcher) closed() error {
+	if f.ctx.Err() != nil {
+		return errClosed
+	}
+	return nil
+}
+
+// follow takes over the caller's cursors. A cursor that moved on its own makes an answer already asked for void.
+func (f *Fetcher) follow(cursors []Cursor) {
+	f.call++
+	for _, c := range cursors {
+		p := f.parts[c.Partition]
+		if p == nil {
+			p = &part{Partition: c.Partition, next: -1, limit: f.config.MaxPartitionBytes}
+			f.parts[c.Partition] = p
+			f.order = append(f.order, p)
+		}
+		if p.next != c.Next {
+			p.next, p.stable, p.failures, p.due, p.oddSince = c.Next, 0, 0, time.Time{}, time.Time{}
+		}
+		p.listed = f.call
+	}
+	kept := f.order[:0]
+	for _, p := range f.order {
+		if p.listed == f.call {
+			kept = append(kept, p)
+		} else {
+			delete(f.parts, p.Partition)
+		}
+	}
+	clear(f.order[len(kept):])
+	f.order = kept
+	if len(kept) > 1 {
+		f.order = append(kept[1:], kept[0])
+	}
+}
+
+// collect takes in whatever has ended.
+func (f *Fetcher) collect(out []Fetched) []Fetched {
+	if f.refresh != nil && f.refresh.ended() {
+		r := f.refresh
+		f.refresh = nil
+		out = f.settleRefresh(r, out)
+	}
+	for leader, fl := range f.flights {
+		if !fl.ended() {
+			continue
+		}
+		delete(f.flights, leader)
+		for i := range fl.asks {
+			a := &fl.asks[i]
+			// Not listed any more, or moved by the caller: the answer is to a question that nobody asks now.
+			if p := f.parts[a.Partition]; p != nil && p.next == a.offset {
+				out = f.settle(p, a, leader, out)
+			}
+		}
+	}
+	return out
+}
+
+// launch sends a request to every leader that has none in flight and has partitions to ask for: those without an answer in
+// this call, or, ahead of the next call, those whose log is known to hold more.
+func (f *Fetcher) launch(ahead bool) {
+	now := f.now()
+	stale := false
+	byLeader := make(map[int32]*flight)
+	for _, p := range f.order {
+		if p.due.After(now) || ahead != (p.answered == f.call) || ahead && (p.failures > 0 || p.next >= p.stable) {
+			continue
+		}
+		meta, ok := f.leader(p)
+		if !ok {
+			stale = true
+			continue
+		}
+		if f.flights[meta.leader] != nil {
+			continue
+		}
+		fl := byLeader[meta.leader]
+		if fl == nil {
+			fl = &flight{done: make(chan struct{}), leader: meta.leader, alone: p.alone}
+			byLeader[meta.leader] = fl
+		} else if fl.alone || p.alone {
+			continue
+		}
+		fl.asks = append(fl.asks, ask{
+			Partition: p.Partition, id: f.topics[p.Topic].id, offset: p.next, limit: p.limit, epoch: meta.epoch,
+		})
+	}
+	for leader, fl := range byLeader {
+		f.flights[leader] = fl
+		f.group.Go(func() { f.run(fl.done, func() { f.fly(fl) }) })
+	}
+	if stale && f.refresh == nil {
+		f.startRefresh()
+	}
+}
+
+// run does the work of one goroutine and says that it has ended.
+func (f *Fetcher) run(done chan struct{}, work func()) {
+	work()
+	close(done)
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leader is where to ask for p, unless that has to be learned first.
+func (f *Fetcher) leader(p *part) (partitionMeta, bool) {
+	t, ok := f.topics[p.Topic]
+	if !ok || f.fresh < p.wants || t.err != nil || otherID(t, p) {
+		return partitionMeta{}, false
+	}
+	m, ok := t.partition(p.ID)
+	return m, ok && m.leader >= 0
+}
+
+func otherID(t topicMeta, p *part) bool {
+	return t.id != p.TopicID && t.id != job.TopicID{} && p.TopicID != job.TopicID{}
+}
+
+// owing says whether a partition that may be asked has no answer in this call yet.
+func (f *Fetcher) owing() bool {
+	now := f.now()
+	for _, p := range f.order {
+		if p.answered != f.call && !p.due.After(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// nap is how long there is nothing to do but wait for answers: until the deadline or the end of the first back-off.
+func (f *Fetcher) nap(deadline time.Time) time.Duration {
+	now := f.now()
+	for _, p := range f.order {
+		if p.answered != f.call && p.due.After(now) && p.due.Before(deadline) {
+			deadline = p.due
+		}
+	}
+	return deadline.Sub(now)
+}
+
+// useful says whether an answer holds something that the caller should not wait for.
+func useful(out []Fetched) bool {
+	for i := range out {
+		if len(out[i].Records) > 0 || out[i].Err != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,469 @@
+package kafka
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafkatest"
+)
+
+func TestFetchReadsEveryPartitionInOrder(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		parts := newTopic(t, brokers, 3, nil)
+		want := map[job.Partition][]string{}
+		var cursors []Cursor
+		for _, p := range parts {
+			for i := range 500 {
+				want[p] = append(want[p], fmt.Sprintf("%d-%d", p.ID, i))
+			}
+			kafkatest.Produce(t, brokers, p.Topic, p.ID, want[p]...)
+			cursors = append(cursors, Cursor{Partition: p})
+		}
+		r := newReader(newFetcher(t, brokers, FetchConfig{MaxPartitionBytes: 2000}), cursors...)
+		r.to(t, 500)
+		if diff := cmp.Diff(want, r.values); diff != "" {
+			t.Error(diff)
+		}
+		if len(r.errs) > 0 {
+			t.Errorf("errors on the way: %v", r.errs)
+		}
+		for _, p := range parts {
+			if l := r.last[p]; l.End != 500 || l.LastStable != 500 || l.LogStart != 0 || l.LeaderEpoch < 0 {
+				t.Errorf("%s: %+v", p, l)
+			}
+		}
+	})
+}
+
+func TestFetchReadsCompressedTopics(t *testing.T) {
+	codecs := map[string]kgo.CompressionCodec{
+		"gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
+	}
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		for name, codec := range codecs {
+			p := newTopic(t, brokers, 1, nil)[0]
+			var want []string
+			var records []*kgo.Record
+			for i := range 2000 {
+				v := fmt.Sprintf(`{"id":%d,"pad":"%s"}`, i, strings.Repeat("x", 100))
+				want = append(want, v)
+				records = append(records, &kgo.Record{Topic: p.Topic, Value: []byte(v)})
+			}
+			kafkatest.ProduceRecords(t, brokers, records, kgo.ProducerBatchCompression(codec))
+			r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p})
+			r.to(t, 2000)
+			if diff := cmp.Diff(want, r.values[p]); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+			if l := r.last[p]; l.Bytes == 0 {
+				t.Errorf("%s: no bytes counted", name)
+			}
+		}
+	})
+}
+
+// L01: the last offset is a transaction marker, which no reader is given.
+func TestNextPassesTransactionMarkers(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		p := newTopic(t, brokers, 1, nil)[0]
+		kafkatest.Committed(t, brokers, p.Topic, 0, `{"id":1}`)
+		r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p})
+		r.to(t, 2)
+		if diff := cmp.Diff([]string{`{"id":1}`}, r.values[p]); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// R11: aborted records are not handed out.
+func TestAbortedRecordsAreLeftOut(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		p := newTopic(t, brokers, 1, nil)[0]
+		kafkatest.Aborted(t, brokers, p.Topic, 0, "no", "no")
+		kafkatest.Committed(t, brokers, p.Topic, 0, "yes")
+		kafkatest.Aborted(t, brokers, p.Topic, 0, "no")
+		kafkatest.AwaitStable(t, brokers, p.Topic, 0, 7)
+		r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p})
+		r.to(t, 7)
+		if diff := cmp.Diff([]string{"yes"}, r.values[p]); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// L03: an open transaction holds back what follows it, and nothing is lost when it ends.
+func TestOpenTransactionHoldsReadersBack(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		p := newTopic(t, brokers, 1, nil)[0]
+		kafkatest.Committed(t, brokers, p.Topic, 0, "first")
+		kafkatest.AwaitStable(t, brokers, p.Topic, 0, 2)
+		open := kafkatest.Begin(t, brokers)
+		open.Produce(t, &kgo.Record{Topic: p.Topic, Value: []byte("open")})
+		kafkatest.Produce(t, brokers, p.Topic, 0, "plain")
+		r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p})
+		r.to(t, 2)
+		r.step(t)
+		r.step(t)
+		if l := r.last[p]; l.Next != 2 || l.LastStable != 2 || l.End != 4 {
+			t.Errorf("behind an open transaction: %+v", l)
+		}
+		open.End(t, kgo.TryAbort)
+		r.to(t, 5)
+		if diff := cmp.Diff([]string{"first", "plain"}, r.values[p]); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// R01: retention overtakes the reader.
+func TestDeletedRecordsAreAGap(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		p := newTopic(t, brokers, 1, nil)[0]
+		kafkatest.Produce(t, brokers, p.Topic, 0, strings.Fields("0 1 2 3 4 5 6 7 8 9 10 11")...)
+		kafkatest.DeleteRecords(t, brokers, p.Topic, 0, 10)
+		r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p, Next: 3})
+		got := final[*GapError](t, r)
+		want := &GapError{Partition: p, Wanted: 3, Start: 10, End: 12}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		if len(r.values[p]) > 0 {
+			t.Errorf("records from behind the gap: %v", r.values[p])
+		}
+		if want := p.String() + ": offsets [3,10) are gone, the log holds [10,12)"; got.Error() != want {
+			t.Errorf("text %q, want %q", got, want)
+		}
+	})
+}
+
+func TestCursorBeyondTheEndIsAGap(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		p := newTopic(t, brokers, 1, nil)[0]
+		kafkatest.Produce(t, brokers, p.Topic, 0, "a", "b")
+		r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p, Next: 9})
+		got := final[*GapError](t, r)
+		if got.Wanted != 9 || got.End != 2 {
+			t.Errorf("gap %+v", got)
+		}
+		if r.calls > 40 {
+			t.Errorf("%d fetches while it was believed to pass", r.calls)
+		}
+	})
+}
+
+// R03: a topic deleted and made again under a reader. The new topic's records are not read, and nothing spins.
+func TestRecreatedTopicIsToldApart(t *testing.T) {
+	for _, running := range []bool{true, false} {
+		kafkatest.Each(t, func(t *testing.T, brokers []string) {
+			name := kafkatest.Name("recreated")
+			kafkatest.CreateTopic(t, brokers, name, 1, nil)
+			old := partitionsOf(t, brokers, name)[0]
+			kafkatest.Produce(t, brokers, name, 0, "a", "b", "c")
+			r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: old})
+			if running {
+				r.to(t, 3)
+			} else {
+				r.cursors[0].Next = 3
+			}
+			kafkatest.DeleteTopic(t, brokers, name)
+			kafkatest.Topic(t, brokers, name, 1, nil)
+			kafkatest.Produce(t, brokers, name, 0, strings.Fields("0 1 2 3 4 5 6 7 8 9")...)
+			calls := r.calls
+			got := final[*RecreatedError](t, r)
+			if now := partitionsOf(t, brokers, name)[0].TopicID; got.Now != now || got.TopicID != old.TopicID {
+				t.Errorf("got %+v, want the new id %s", got, now)
+			}
+			if r.cursors[0].Next != 3 || running && len(r.values[old]) != 3 {
+				t.Errorf("cursor %+v, values %v", r.cursors[0], r.values[old])
+			}
+			if n := r.calls - calls; n > 40 {
+				t.Errorf("%d fetches until it was known", n)
+			}
+		})
+	}
+}
+
+func TestDeletedTopicIsMissing(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		name := kafkatest.Name("deleted")
+		kafkatest.CreateTopic(t, brokers, name, 1, nil)
+		p := partitionsOf(t, brokers, name)[0]
+		other := newTopic(t, brokers, 1, nil)[0]
+		kafkatest.Produce(t, brokers, name, 0, "a")
+		r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p}, Cursor{Partition: other})
+		r.until(t, "the record comes", func() bool { return len(r.values[p]) == 1 })
+		kafkatest.DeleteTopic(t, brokers, name)
+		if got := final[*MissingTopicError](t, r); got.Topic != name {
+			t.Errorf("got %+v", got)
+		}
+		kafkatest.Produce(t, brokers, other.Topic, 0, "still here")
+		r.until(t, "the other topic goes on", func() bool { return len(r.values[other]) == 1 })
+	})
+}
+
+// L04: compaction removed records; Next passes the hole, the same records come once, the number of fetches is bounded.
+func TestNextPassesACompactedTail(t *testing.T) {
+	configs := map[string]string{
+		"cleanup.policy": "compact", "delete.retention.ms": "0", "segment.ms": "300", "min.cleanable.dirty.ratio": "0.01",
+		"min.compaction.lag.ms": "0", "max.compaction.lag.ms": "300",
+	}
+	k, v := []byte("k"), []byte("v")
+	t.Run("embedded", func(t *testing.T) {
+		c := kafkatest.FakeCluster(t)
+		p := newTopic(t, c.ListenAddrs(), 1, configs)[0]
+		kafkatest.ProduceKeyed(t, c.ListenAddrs(), p.Topic, 0, [][2][]byte{{k, v}, {k, v}, {k, v}, {k, v}, {k, nil}}...)
+		c.Compact()
+		start := c.PartitionInfo(p.Topic, 0).LogStartOffset
+		r := newReader(newFetcher(t, c.ListenAddrs(), FetchConfig{}), Cursor{Partition: p, Next: start})
+		r.to(t, 5)
+		for _, s := range r.values[p] {
+			if s == "v" {
+				t.Errorf("a value that the tombstone replaced: %v", r.values[p])
+			}
+		}
+	})
+	t.Run("kafka", func(t *testing.T) {
+		brokers := kafkatest.Real(t)
+		p := newTopic(t, brokers, 1, configs)[0]
+		// Each produce call is a batch of its own, so that whole batches vanish.
+		for range 4 {
+			kafkatest.ProduceKeyed(t, brokers, p.Topic, 0, [2][]byte{k, v})
+		}
+		kafkatest.ProduceKeyed(t, brokers, p.Topic, 0, [2][]byte{k, nil})
+		half := newReader(newFetcher(t, brokers, FetchConfig{MaxPartitionBytes: 1}), Cursor{Partition: p})
+		half.step(t)
+		var seen []string
+		rolled := time.Now()
+		for n := 5; len(seen) != 0 || n == 5; n++ {
+			// The cleaner leaves the active segment alone: another key rolls it.
+			if time.Since(rolled) > 25*time.Second {
+				t.Fatalf("the broker did not compact: %v", seen)
+			}
+			kafkatest.ProduceKeyed(t, brokers, p.Topic, 0, [2][]byte{[]byte("other"), v})
+			r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p})
+			r.to(t, int64(n+1))
+			if len(r.errs) > 0 {
+				t.Fatalf("errors over compacted offsets: %v", r.errs)
+			}
+			seen = offsetsBelow(t, brokers, p, 5)
+		}
+		end, _ := kafkatest.Ends(t, brokers, p.Topic, 0)
+		half.to(t, end)
+		if len(half.errs) > 0 {
+			t.Errorf("a reader in the middle of a compacted range: %v", half.errs)
+		}
+	})
+}
+
+// offsetsBelow lists the offsets below limit that still hold records.
+func offsetsBelow(t *testing.T, brokers []string, p job.Partition, limit int64) []string {
+	t.Helper()
+	f := newFetcher(t, brokers, FetchConfig{})
+	var out []string
+	for next := int64(0); next < limit; {
+		got, err := f.Fetch(t.Context(), []Cursor{{Partition: p, Next: next}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, g := range got {
+			next = g.Next
+			for _, r := range g.Records {
+				if r.Offset < limit {
+					out = append(out, fmt.Sprint(r.Offset))
+				}
+			}
+		}
+	}
+	return out
+}
+
+// D14: a batch over MaxPartitionBytes and MaxBytes passes.
+func TestLargeRecordPassesSmallLimits(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		parts := newTopic(t, brokers, 2, map[string]string{"max.message.bytes": "12000000"})
+		large := strings.Repeat("x", 5<<20)
+		opts := []kgo.Opt{kgo.ProducerBatchMaxBytes(10 << 20), kgo.ProducerBatchCompression(kgo.NoCompression())}
+		kafkatest.Produce(t, brokers, parts[1].Topic, 1, strings.Fields("0 1 2 3 4 5 6")...)
+		kafkatest.ProduceRecords(t, brokers, []*kgo.Record{
+			{Topic: parts[0].Topic, Partition: 0, Value: []byte(large)}, {Topic: parts[1].Topic, Partition: 1, Value: []byte(large)},
+		}, opts...)
+		kafkatest.Produce(t, brokers, parts[1].Topic, 1, "8")
+		r := newReader(newFetcher(t, brokers, FetchConfig{MaxPartitionBytes: 512, MaxBytes: 1024}), Cursor{Partition: parts[0]}, Cursor{Partition: parts[1]})
+		r.until(t, "everything has come", func() bool { return len(r.values[parts[0]]) == 1 && len(r.values[parts[1]]) == 9 })
+		if r.values[parts[0]][0] != large || r.values[parts[1]][7] != large {
+			t.Error("the large record changed on its way")
+		}
+		if len(r.errs) > 0 {
+			t.Errorf("errors: %v", r.errs)
+		}
+	})
+}
+
+// D14: what the client can never read ends as a final error that names the offset, and the neighbours go on.
+func TestRecordOverTheReadLimitIsTooLarge(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		parts := newTopic(t, brokers, 2, nil)
+		kafkatest.Produce(t, brokers, parts[0].Topic, 0, strings.Fields("0 1 2 3 4 5 6")...)
+		kafkatest.ProduceRecords(t, brokers, []*kgo.Record{{Topic: parts[0].Topic, Value: []byte(strings.Repeat("x", 130_000))}},
+			kgo.ProducerBatchCompression(kgo.NoCompression()))
+		kafkatest.Produce(t, brokers, parts[1].Topic, 1, "a", "b")
+		cl, err := NewClient(Config{Brokers: brokers}, kgo.FetchMaxBytes(512), kgo.BrokerMaxReadBytes(20_000))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := NewFetcher(cl, FetchConfig{})
+		t.Cleanup(func() { f.Close(); cl.Close() })
+		r := newReader(f, Cursor{Partition: parts[0]}, Cursor{Partition: parts[1]})
+		got := final[*TooLargeError](t, r)
+		if got.Partition != parts[0] || got.Offset != 7 || got.Limit != 20_000 {
+			t.Errorf("got %+v", got)
+		}
+		kafkatest.Produce(t, brokers, parts[1].Topic, 1, "c")
+		r.until(t, "the neighbour goes on", func() bool { return len(r.values[parts[1]]) == 3 })
+	})
+}
+
+func TestCursorsMayChangeBetweenCalls(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		parts := newTopic(t, brokers, 2, nil)
+		var all []string
+		for i := range 300 {
+			all = append(all, fmt.Sprintf("%03d", i))
+		}
+		kafkatest.Produce(t, brokers, parts[0].Topic, 0, all...)
+		kafkatest.Produce(t, brokers, parts[1].Topic, 1, all...)
+		f := newFetcher(t, brokers, FetchConfig{MaxPartitionBytes: 1})
+		for _, try := range []struct {
+			part int
+			next int64
+		}{{0, 0}, {0, 250}, {1, 7}, {0, 299}, {0, 0}, {1, 0}} {
+			r := newReader(f, Cursor{Partition: parts[try.part], Next: try.next})
+			r.to(t, 300)
+			if diff := cmp.Diff(all[try.next:], r.values[parts[try.part]]); diff != "" {
+				t.Errorf("partition %d from %d: %s", try.part, try.next, diff)
+			}
+		}
+	})
+}
+
+func TestFetchFollowsAMovedLeader(t *testing.T) {
+	c := kafkatest.FakeCluster(t, kfake.NumBrokers(3))
+	p := newTopic(t, c.ListenAddrs(), 1, nil)[0]
+	kafkatest.Produce(t, c.ListenAddrs(), p.Topic, 0, "a")
+	r := newReader(newFetcher(t, c.ListenAddrs(), FetchConfig{}), Cursor{Partition: p})
+	r.to(t, 1)
+	for i := range 3 {
+		next := (c.LeaderFor(p.Topic, 0) + 1) % 3
+		if err := c.MoveTopicPartition(p.Topic, 0, next); err != nil {
+			t.Fatal(err)
+		}
+		kafkatest.Produce(t, c.ListenAddrs(), p.Topic, 0, fmt.Sprint(i))
+		r.to(t, int64(i+2))
+	}
+	if diff := cmp.Diff([]string{"a", "0", "1", "2"}, r.values[p]); diff != "" {
+		t.Error(diff)
+	}
+	for _, err := range r.errs {
+		if Final(err) {
+			t.Errorf("a move of the leader is final: %v", err)
+		}
+	}
+}
+
+func TestPassingErrorsAreBackedOff(t *testing.T) {
+	for _, code := range []*kerr.Error{
+		kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.KafkaStorageError,
+		kerr.TopicAuthorizationFailed, kerr.UnknownServerError,
+	} {
+		t.Run(code.Message, func(t *testing.T) {
+			c := kafkatest.FakeCluster(t)
+			parts := newTopic(t, c.ListenAddrs(), 2, nil)
+			kafkatest.Produce(t, c.ListenAddrs(), parts[0].Topic, 0, "a")
+			kafkatest.Produce(t, c.ListenAddrs(), parts[0].Topic, 1, "b")
+			fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: parts[0].Topic, Partitions: []int32{1}, Err: code, Count: -1})
+			r := newReader(newFetcher(t, c.ListenAddrs(), FetchConfig{}), Cursor{Partition: parts[0]}, Cursor{Partition: parts[1]})
+			r.until(t, "two errors came", func() bool { return len(r.errs) > 1 })
+			if len(r.values[parts[0]]) != 1 {
+				t.Error("the healthy partition was held up")
+			}
+			if hits := fault.Hits(); hits > 4 {
+				t.Errorf("asked %d times for two errors", hits)
+			}
+			if Final(r.errs[0]) || !strings.Contains(r.errs[0].Error(), code.Message) {
+				t.Errorf("error %v", r.errs[0])
+			}
+			fault.Remove()
+			r.until(t, "it recovers", func() bool { return len(r.values[parts[1]]) == 1 })
+		})
+	}
+}
+
+func TestQuietTopicIsNotAskedInALoop(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		p := newTopic(t, brokers, 1, nil)[0]
+		r := newReader(newFetcher(t, brokers, FetchConfig{MaxWait: 100 * time.Millisecond}), Cursor{Partition: p})
+		begin := time.Now()
+		for time.Since(begin) < time.Second {
+			r.step(t)
+		}
+		if r.calls > 15 {
+			t.Errorf("%d fetches in a second of silence", r.calls)
+		}
+	})
+}
+
+func TestFetchSurvivesABrokerRestart(t *testing.T) {
+	b := kafkatest.StartReal(t)
+	p := newTopic(t, b.Brokers, 1, nil)[0]
+	kafkatest.Produce(t, b.Brokers, p.Topic, 0, "a")
+	r := newReader(newFetcher(t, b.Brokers, FetchConfig{}), Cursor{Partition: p})
+	r.to(t, 1)
+	b.Kill(t)
+	r.until(t, "the loss is seen", func() bool { return len(r.errs) > 0 })
+	calls, begin := r.calls, time.Now()
+	for time.Since(begin) < 2*time.Second {
+		r.step(t)
+	}
+	if n := r.calls - calls; n > 30 {
+		t.Errorf("%d fetches in two seconds without a broker", n)
+	}
+	b.Start(t)
+	kafkatest.Produce(t, b.Brokers, p.Topic, 0, "b")
+	r.to(t, 2)
+	if diff := cmp.Diff([]string{"a", "b"}, r.values[p]); diff != "" {
+		t.Error(diff)
+	}
+	for _, err := range r.errs {
+		if Final(err) {
+			t.Errorf("a restart is final: %v", err)
+		}
+	}
+}
+
+func TestFetchEndsWithItsContextAndItsClient(t *testing.T) {
+	brokers := kafkatest.Fake(t)
+	p := newTopic(t, brokers, 1, nil)[0]
+	cl, err := NewClient(Config{Brokers: brokers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := NewFetcher(cl, FetchConfig{})
+	r := newReader(f, Cursor{Partition: p})
+	r.step(t)
+	cl.Close()
+	for range 10 {
+		if _, err = f.Fetch(t.Context(), r.cursors); err != nil {
+			return
+		}
+	}
+	t.Error("Fetch goes on over a closed client")
+}

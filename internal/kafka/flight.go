@@ -1,0 +1,190 @@
+package kafka
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// flight is one FetchRequest and what came of it. Its goroutine owns it until done is closed.
+type flight struct {
+	done   chan struct{}
+	leader int32
+	alone  bool // one partition, and as few bytes as the broker gives
+	asks   []ask
+}
+
+func (fl *flight) ended() bool { return isClosed(fl.done) }
+
+// ask is one partition of a flight: the question, then the answer.
+type ask struct {
+	job.Partition
+	id     job.TopicID // for brokers with topic ids, when the cursor has none
+	offset int64
+	limit  int32
+	epoch  int32
+
+	came    bool  // the response has this partition
+	err     error // of the request, or the partition's error code
+	fetched kgo.FetchPartition
+	next    int64
+	bytes   int   // of keys and values
+	over    int64 // size of the first batch, when it was cut off
+	stuck   bool  // batches came, whole ones, and none reaches offset
+	hole    bool  // the log holds nothing from offset up to the last stable offset
+	log     job.Range
+	logErr  error // log could not be read
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// fly sends the request, decodes the response and asks what has to be known to judge it.
+func (f *Fetcher) fly(fl *flight) {
+	resp, err := f.cl.Broker(int(fl.leader)).Request(f.ctx, f.request(fl))
+	if err == nil {
+		err = kerr.ErrorForCode(resp.(*kmsg.FetchResponse).ErrorCode)
+	}
+	if err != nil {
+		for i := range fl.asks {
+			fl.asks[i].err = err
+		}
+		return
+	}
+	fl.decode(resp.(*kmsg.FetchResponse), f.unpack)
+	f.investigate(fl)
+}
+
+func (f *Fetcher) request(fl *flight) *kmsg.FetchRequest {
+	req := kmsg.NewPtrFetchRequest()
+	req.ReplicaID = -1
+	req.MaxWaitMillis = int32(f.config.MaxWait.Milliseconds())
+	req.MinBytes = 1
+	req.MaxBytes = f.config.MaxBytes
+	req.IsolationLevel = 1 // read_committed
+	req.SessionID, req.SessionEpoch = 0, -1
+	for _, a := range fl.asks {
+		p := kmsg.NewFetchRequestTopicPartition()
+		p.Partition = a.ID
+		p.CurrentLeaderEpoch = a.epoch
+		p.FetchOffset = a.offset
+		p.LogStartOffset = -1
+		p.PartitionMaxBytes = a.limit
+		if req.MaxBytes = max(req.MaxBytes, a.limit); fl.alone {
+			p.PartitionMaxBytes, req.MaxBytes = 1, 1
+		}
+		last := len(req.Topics) - 1
+		if last < 0 || req.Topics[last].Topic != a.Topic { // the same topic may come twice: order matters more
+			t := kmsg.NewFetchRequestTopic()
+			t.Topic, t.TopicID = a.Topic, a.topicID()
+			req.Topics = append(req.Topics, t)
+			last++
+		}
+		req.Topics[last].Partitions = append(req.Topics[last].Partitions, p)
+	}
+	return req
+}
+
+func (a *ask) topicID() [16]byte {
+	if a.TopicID != (job.TopicID{}) {
+		return a.TopicID
+	}
+	return a.id
+}
+
+// decode gives each ask its answer.
+func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor) {
+	for ti := range resp.Topics {
+		t := &resp.Topics[ti]
+		for pi := range t.Partitions {
+			p := &t.Partitions[pi]
+			for i := range fl.asks {
+				a := &fl.asks[i]
+				if a.ID == p.Partition && (a.Topic == t.Topic || t.Topic == "" && a.topicID() == t.TopicID) {
+					a.take(p, unpack)
+				}
+			}
+		}
+	}
+	// A broker gives the first partition that has data at least one batch, and later ones only what is left of MaxBytes.
+	filled := false
+	for i := range fl.asks {
+		a := &fl.asks[i]
+		a.hole = a.hole && !filled
+		filled = filled || a.next > a.offset || a.over > 0
+	}
+}
+
+func (a *ask) take(p *kmsg.FetchResponseTopicPartition, unpack kgo.Decompressor) {
+	a.came = true
+	if a.err = kerr.ErrorForCode(p.ErrorCode); a.err != nil {
+		return
+	}
+	o := kgo.ProcessFetchPartitionOpts{Offset: a.offset, IsolationLevel: kgo.ReadCommitted(), Topic: a.Topic, Partition: a.ID}
+	a.fetched, a.next = kgo.ProcessFetchPartition(o, p, unpack, nil)
+	a.err = a.fetched.Err
+	for _, r := range a.fetched.Records {
+		a.bytes += len(r.Key) + len(r.Value)
+	}
+	if a.err == nil && a.next == a.offset {
+		a.over = firstBatch(p.RecordBatches)
+		a.stuck = a.over == 0 && len(p.RecordBatches) > 0
+		a.hole = len(p.RecordBatches) == 0 && p.LastStableOffset > a.offset
+	}
+}
+
+// firstBatch is the size of the first record batch of a response that was cut off inside it, else 0.
+func firstBatch(raw []byte) int64 {
+	const header = 12 // first offset and length; the length counts what follows
+	if len(raw) == 0 {
+		return 0
+	}
+	if len(raw) < header {
+		return header
+	}
+	size := header + int64(int32(uint32(raw[8])<<24|uint32(raw[9])<<16|uint32(raw[10])<<8|uint32(raw[11])))
+	if size <= int64(len(raw)) {
+		return 0
+	}
+	return size
+}
+
+// investigate asks the leader about answers that cannot be judged by themselves: an offset out of range, and an empty
+// answer below the last stable offset.
+func (f *Fetcher) investigate(fl *flight) {
+	for i := range fl.asks {
+		a := &fl.asks[i]
+		one := []job.Partition{a.Partition}
+		switch {
+		case outOfRange(a.err):
+			start := listOffsets(f.ctx, f.cl, fl.leader, one, atStart, false)[0]
+			end := listOffsets(f.ctx, f.cl, fl.leader, one, atEnd, false)[0]
+			a.log, a.logErr = job.Range{From: start.offset, To: end.offset}, errorsFirst(start.err, end.err)
+		case a.hole:
+			a.hole = f.local(f.ctx, fl.leader, a)
+		}
+	}
+}
+
+// local says whether an offset is in the part of the log that the broker itself holds. A log that is partly in tiered
+// storage may answer empty because the other storage is slow, and then an empty answer is not a hole.
+func (f *Fetcher) local(ctx context.Context, leader int32, a *ask) bool {
+	l := listOffsets(ctx, f.cl, leader, []job.Partition{a.Partition}, atLocalStart, false)[0]
+	if l.err != nil {
+		return unsupported(l.err)
+	}
+	return l.offset <= a.offset
+}
+
+func (a *ask) String() string { return fmt.Sprintf("%s at offset %d", a.Partition, a.offset) }

@@ -1,0 +1,89 @@
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// metadata is one answer of a broker about topics, never from a cache.
+type metadata struct {
+	cluster string
+	topics  map[string]topicMeta
+}
+
+type topicMeta struct {
+	id    job.TopicID
+	err   error
+	parts []partitionMeta // by id
+}
+
+type partitionMeta struct {
+	id     int32
+	leader int32
+	epoch  int32
+	err    error
+}
+
+// leaderless counts the partitions that nobody leads.
+func (t topicMeta) leaderless() int {
+	n := 0
+	for _, p := range t.parts {
+		if p.leader < 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (t topicMeta) partition(id int32) (partitionMeta, bool) {
+	i, ok := slices.BinarySearchFunc(t.parts, id, func(p partitionMeta, id int32) int { return cmp.Compare(p.id, id) })
+	if !ok {
+		return partitionMeta{}, false
+	}
+	return t.parts[i], true
+}
+
+// requestMetadata asks any broker about the topics of these names; no names ask about the cluster alone. It also tells the
+// client where the brokers are.
+func requestMetadata(ctx context.Context, cl *kgo.Client, names []string) (metadata, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.AllowAutoTopicCreation = false
+	req.Topics = []kmsg.MetadataRequestTopic{} // nil would ask for every topic
+	for _, name := range names {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(name)
+		req.Topics = append(req.Topics, t)
+	}
+	resp, err := req.RequestWith(ctx, cl)
+	if err != nil {
+		return metadata{}, err
+	}
+	m := metadata{topics: make(map[string]topicMeta, len(resp.Topics))}
+	if resp.ClusterID != nil {
+		m.cluster = *resp.ClusterID
+	}
+	for _, t := range resp.Topics {
+		if t.Topic == nil {
+			continue
+		}
+		tm := topicMeta{id: t.TopicID, err: kerr.ErrorForCode(t.ErrorCode)}
+		for _, p := range t.Partitions {
+			pm := partitionMeta{id: p.Partition, leader: p.Leader, epoch: p.LeaderEpoch, err: kerr.ErrorForCode(p.ErrorCode)}
+			if pm.err != nil && !errors.Is(pm.err, kerr.ReplicaNotAvailable) {
+				pm.leader = -1
+			}
+			tm.parts = append(tm.parts, pm)
+		}
+		slices.SortFunc(tm.parts, func(a, b partitionMeta) int { return cmp.Compare(a.id, b.id) })
+		m.topics[*t.Topic] = tm
+	}
+	return m, nil
+}
