@@ -28,7 +28,8 @@ func TestTopicsTellsIdsOffsetsAndSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kafkatest.Produce(t, brokers, name, 1, "a", "b", "c")
+		kv := [2][]byte{[]byte("k"), []byte("v")}
+		kafkatest.ProduceKeyed(t, brokers, name, 1, kv, kv, kv)
 		facts, err := a.Topics(t.Context(), []string{name})
 		if err != nil {
 			t.Fatal(err)
