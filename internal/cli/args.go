@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// asGroup makes cmd one that only holds others: alone, or with a word that is none of them, it is a usage error.
+func asGroup(cmd *cobra.Command) {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage(cmd, "%s needs a command", cmd.CommandPath())
+		}
+		return unknownCommand(cmd, args[0])
+	}
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	err := usage(cmd, "unknown command %q for %q", name, cmd.CommandPath())
+	// A suggestion makes a better next step than the whole help.
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		err.(*usageError).Next = cmd.CommandPath() + " " + near[0] //nolint:errorlint // usage made it
+	}
+	return err
+}
+
+// exactly wants these arguments, no more and no fewer.
+func exactly(names ...string) cobra.PositionalArgs {
+	return between(names, nil)
+}
+
+// between wants the arguments needed and takes the optional ones.
+func between(needed, optional []string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) > 0 && len(needed)+len(optional) == 0 && cmd.HasSubCommands():
+			return unknownCommand(cmd, args[0])
+		case len(args) < len(needed):
+			return usage(cmd, "missing argument %s", strings.Join(needed[len(args):], " "))
+		case len(args) > len(needed)+len(optional):
+			return usage(cmd, "unexpected argument %q", args[len(needed)+len(optional)])
+		}
+		return nil
+	}
+}
+
+// target is JOB [VERSION] as commands take it. Without a version Number is nil.
+type target struct {
+	Job    job.Name
+	Number *job.Number
+}
+
+func (t target) String() string {
+	if t.Number == nil {
+		return string(t.Job)
+	}
+	return string(t.Job) + " " + t.Number.String()
+}
+
+// parseTarget reads JOB [VERSION]; JOB/VERSION is understood too, as messages print it.
+func parseTarget(cmd *cobra.Command, args []string) (target, error) {
+	name, version, _ := strings.Cut(args[0], "/")
+	if len(args) > 1 {
+		if version != "" {
+			return target{}, usage(cmd, "two versions, %s and %s", version, args[1])
+		}
+		version = args[1]
+	}
+	if !job.NamePattern.MatchString(name) {
+		return target{}, usage(cmd, "%q is not a job name: a lower-case letter, then up to 39 letters, digits or underscores", name)
+	}
+	t := target{Job: job.Name(name)}
+	if version == "" {
+		return t, nil
+	}
+	n, err := job.ParseNumber(version)
+	if err != nil {
+		return target{}, usage(cmd, "%s", err)
+	}
+	t.Number = &n
+	return t, nil
+}

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/config"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/serving"
+)
+
+// settings finds the settings from flags, environment and file.
+func (a *app) settings() (config.Settings, error) {
+	e := config.System()
+	e.Getenv = a.sys.Env
+	return config.Load(a.flags.given, e)
+}
+
+// connect opens the database of the settings.
+func (a *app) connect(ctx context.Context, s config.Settings) (*pg.Pool, error) {
+	if err := s.NeedDSN(); err != nil {
+		return nil, err
+	}
+	c, err := pgConfig(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return pg.Open(ctx, c)
+}
+
+func pgConfig(ctx context.Context, s config.Settings) (pg.Config, error) {
+	password, err := s.Password.Read(ctx)
+	if err != nil {
+		return pg.Config{}, &job.Refusal{Code: job.ExitUsage, Cause: err.Error(), Err: err}
+	}
+	return pg.Config{DSN: string(s.DSN), Password: string(password), Schema: s.Schema}, nil
+}
+
+func kafkaConfig(s config.Settings) (kafka.Config, error) {
+	return kafka.Config{Brokers: s.Brokers}, s.NeedBrokers()
+}
+
+// client is what a command that looks at, or asks for, something works with.
+type client struct {
+	settings config.Settings
+	pool     *pg.Pool
+	store    *reprocess.Store
+	now      func() time.Time
+}
+
+// client opens the database and proves that this binary can work with its control schema.
+func (a *app) client(ctx context.Context) (*client, error) {
+	settings, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	pool, err := a.connect(ctx, settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := pg.CheckSchema(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &client{settings: settings, pool: pool, store: reprocess.NewStore(pool), now: a.sys.Now}, nil
+}
+
+func (c *client) Close() { c.pool.Close() }
+
+// resolve finds the version that a verb is about.
+func (c *client) resolve(ctx context.Context, t target, verb reprocess.Verb) (job.Ref, error) {
+	if t.Number != nil {
+		return job.Ref{Job: t.Job, Number: *t.Number}, nil
+	}
+	return c.store.Resolve(ctx, t.Job, verb)
+}
+
+// statuses are those of one job, or of all.
+func (c *client) statuses(ctx context.Context, t *target) ([]reprocess.Status, error) {
+	if t == nil {
+		return c.store.Jobs(ctx)
+	}
+	status, err := c.store.Status(ctx, t.Job)
+	return []reprocess.Status{status}, err
+}
+
+// needAgent refuses to go on while no agent is alive; it waits as long as patience says.
+func (c *client) needAgent(ctx context.Context, patience time.Duration) error {
+	until := c.now().Add(patience)
+	for {
+		alive, err := c.agents(ctx)
+		if err != nil || alive > 0 {
+			return err
+		}
+		if !c.now().Before(until) {
+			return &job.Refusal{Code: job.ExitUnreachable, Cause: "no agent is alive: nothing would happen, so nothing was written", Next: "kappactl serve"}
+		}
+		timer := time.NewTimer(followEvery)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
+}
+
+// brokerPatience is how long a command waits for the brokers before it says that they are not there.
+const brokerPatience = 5 * time.Second
+
+// clusterID proves that the brokers answer and says which cluster they are.
+func (c *client) clusterID(ctx context.Context) (string, error) {
+	k, err := kafkaConfig(c.settings)
+	if err != nil {
+		return "", err
+	}
+	admin, err := kafka.NewAdmin(k)
+	if err != nil {
+		return "", err
+	}
+	defer admin.Close()
+	ctx, cancel := context.WithTimeout(ctx, brokerPatience)
+	defer cancel()
+	return admin.ClusterID(ctx)
+}
+
+// views answers questions about serving views.
+func views() *serving.Store { return serving.New(serving.Config{}) }
+
+// compiled is a job file that can be deployed.
+type compiled struct {
+	spec  *job.Spec
+	query *query.Compiled
+	hash  string
+}
+
+// compile reads a job file and takes its query apart. It opens no connection.
+func compile(ctx context.Context, file string) (*compiled, error) {
+	spec, err := job.Read(file)
+	if err != nil {
+		return nil, withNext(err, "kappactl check "+file)
+	}
+	q, err := query.Compile(ctx, spec)
+	if err != nil {
+		return nil, withNext(err, "kappactl check "+file)
+	}
+	return &compiled{spec: spec, query: q, hash: spec.Hash(query.Dialect)}, nil
+}
+
+// by is who asks: USER@HOST, for the history.
+func (a *app) by() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	user := or(or(a.sys.Env("USER"), a.sys.Env("LOGNAME")), "unknown")
+	return user + "@" + host
+}
+
+// gitRevision is the commit of the job file, for the history: empty when it is in no repository, with + when the file
+// differs from it.
+func gitRevision(ctx context.Context, file string) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	git := func(args ...string) (string, error) {
+		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", filepath.Dir(file)}, args...)...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	revision, err := git("rev-parse", "--short=12", "HEAD")
+	if err != nil {
+		return ""
+	}
+	if changed, err := git("status", "--porcelain", "--", filepath.Base(file)); err == nil && changed != "" {
+		revision += "+"
+	}
+	return revision
+}
+
+// agents is how many agents are alive.
+func (c *client) agents(ctx context.Context) (int, error) {
+	var n int
+	err := c.pool.QueryRow(ctx, `SELECT count(*) FROM kappactl.agent
+		WHERE heartbeat_at > clock_timestamp() - interval '5 seconds' AND NOT draining`).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("look for agents: %w", err)
+	}
+	return n, nil
+}

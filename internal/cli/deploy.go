@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+type deployOptions struct {
+	*app
+	file                 string
+	until                goal
+	promote              job.PromoteMode
+	again                bool
+	allowColumnChange    bool
+	acceptShorterHistory string
+	dryRun               bool
+	detailedExitCode     bool
+	detach               bool
+	waitAgent            duration
+}
+
+func newDeploy(a *app, run func(context.Context, deployOptions) error) *cobra.Command {
+	o := deployOptions{app: a}
+	until := choice{of: []string{"staged", "caught_up", "verified", "live"}}
+	promote := choice{of: []string{"auto", "manual"}}
+	cmd := &cobra.Command{
+		Use:   "deploy FILE",
+		Short: "Stage a job's new version, replay history beside the old one, verify, and promote when asked to",
+		Long: `Stage the job file as the next version of its job and follow it: history is replayed into a table of its own, then it
+catches up, its checks run, and it is promoted when the file, --promote or --until live says so. Otherwise it ends at verified, with exit code
+0, and prints the command that promotes it. An agent does the work: ending this command (Ctrl-C, --timeout) does not end the deployment, and
+running it again goes on. What is live already is not deployed again.`,
+		Example: `  kappactl deploy examples/pageviews.yaml
+  kappactl deploy examples/pageviews.yaml --promote auto --timeout 30m -o json`,
+		Args:        exactly("FILE"),
+		Annotations: map[string]string{timeoutKey: noTimeout},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.file, o.until, o.promote = args[0], goal(until.value), job.PromoteMode(promote.value)
+			if o.until == goalLive && o.promote == job.PromoteManual {
+				return usage(cmd, "--until live needs a promote, and --promote manual leaves it to you")
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.Var(&until, "until", "stop there: staged, caught_up, verified or live (default: where the promote mode ends)")
+	f.Var(&promote, "promote", "who flips the view: auto or manual (default: the file's; auto for a job's first version)")
+	f.BoolVar(&o.again, "again", false, "deploy a version that was rolled back: it only flips when it is still standby")
+	f.BoolVar(&o.allowColumnChange, "allow-column-change", false, "the serving view may get more columns")
+	f.StringVar(&o.acceptShorterHistory, "accept-shorter-history", "", "accept this loss of history; the refusal prints the `TOKEN`")
+	f.BoolVar(&o.dryRun, "dry-run", false, "check everything, say what would be done, write nothing")
+	f.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit 10 when there is nothing to do")
+	f.BoolVar(&o.detach, "detach", false, "return once it is staged; with --quiet only the deployment's id is printed")
+	f.Var(&o.waitAgent, "wait-agent", "wait this long for an agent to be alive")
+	return cmd
+}
+
+func runDeploy(ctx context.Context, o deployOptions) error {
+	started := o.sys.Now()
+	c, err := compile(ctx, o.file)
+	if err != nil {
+		return err
+	}
+	cl, err := o.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	if !o.dryRun {
+		if err := cl.needAgent(ctx, o.waitAgent.value); err != nil {
+			return err
+		}
+	}
+	cluster, err := cl.clusterID(ctx)
+	if err != nil {
+		return err
+	}
+	staging := o.staging(ctx, c, cluster)
+	if o.dryRun {
+		return o.plan(ctx, cl, staging)
+	}
+	staged, err := cl.store.Stage(ctx, staging)
+	if err != nil {
+		return o.named(err)
+	}
+	if staged.Nothing {
+		return o.nothing(ctx, cl, staged)
+	}
+	o.progress("%s", stagedLine(staged, staging.Hash))
+	if o.detach {
+		return o.detached(staged)
+	}
+	f := follower{app: o.app, client: cl, deployment: staged.Deployment, goal: o.until}
+	d, code, err := f.run(ctx)
+	if err != nil {
+		return err
+	}
+	return reportDeployment(o.app, d, code, staged.Resumed, o.sys.Now().Sub(started))
+}
+
+func (o deployOptions) staging(ctx context.Context, c *compiled, cluster string) reprocess.Staging {
+	promote := o.promote
+	if o.until == goalLive {
+		promote = job.PromoteAuto
+	}
+	return reprocess.Staging{
+		Spec: c.spec, Layout: c.query.Layout, Hash: c.hash, Dialect: query.Dialect, Engine: query.Engine(),
+		Promote: promote, Until: string(o.until), Again: o.again, AllowColumnChange: o.allowColumnChange,
+		AcceptShorterHistory: o.acceptShorterHistory, By: o.by(), GitRevision: gitRevision(ctx, o.file), ClusterID: cluster,
+		File: string(c.spec.Text), Views: views(),
+	}
+}
+
+// named puts the file's name into the next command.
+func (o deployOptions) named(err error) error {
+	var r *job.Refusal
+	if !errors.As(err, &r) {
+		return err
+	}
+	return &job.Refusal{Code: r.Code, Cause: r.Cause, Next: strings.ReplaceAll(r.Next, "FILE", o.file), Err: err}
+}
+
+func stagedLine(s reprocess.Staged, hash string) string {
+	switch {
+	case s.Resumed:
+		return fmt.Sprintf("%s %s (%s) is under way as deployment %d; going on with it", s.Job, s.Number, hash, s.Deployment)
+	case s.FlipOnly:
+		return fmt.Sprintf("%s %s (%s) is standby; deployment %d only flips the view", s.Job, s.Number, hash, s.Deployment)
+	}
+	return fmt.Sprintf("%s %s (%s) staged as deployment %d", s.Job, s.Number, hash, s.Deployment)
+}

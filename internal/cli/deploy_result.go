@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// deployResult is what deploy and wait print.
+type deployResult struct {
+	Job        job.Name     `json:"job"`
+	Version    string       `json:"version"`
+	Deployment int64        `json:"deployment"`
+	Phase      job.Phase    `json:"phase"`
+	ExitCode   job.ExitCode `json:"exit_code"`
+	Records    int64        `json:"records"`
+	Seconds    float64      `json:"seconds"`
+	Nothing    bool         `json:"nothing_to_do"`
+	Resumed    bool         `json:"resumed"`
+	DryRun     bool         `json:"dry_run"`
+	Message    string       `json:"message"`
+	Next       string       `json:"next"`
+}
+
+// nothing reports that what the file says is live.
+func (o deployOptions) nothing(ctx context.Context, c *client, s reprocess.Staged) error {
+	result := deployResult{
+		Job: s.Job, Version: s.Number.String(), Deployment: s.Deployment, Phase: job.Live, Nothing: true,
+		Message: fmt.Sprintf("%s %s is live already: nothing to do", s.Job, s.Number),
+	}
+	if d, err := c.store.Deployment(ctx, s.Deployment); err == nil {
+		result.Records = d.Records
+	}
+	if o.detailedExitCode {
+		result.ExitCode = job.ExitNothing
+	}
+	if err := o.result(result, result.print); err != nil {
+		return err
+	}
+	return exitWith(result.ExitCode)
+}
+
+// detached reports a deployment that nobody follows; with --quiet as its id alone.
+func (o deployOptions) detached(s reprocess.Staged) error {
+	result := deployResult{
+		Job: s.Job, Version: s.Number.String(), Deployment: s.Deployment, Phase: job.Staged, Resumed: s.Resumed,
+		Message: fmt.Sprintf("%s %s is deployment %d", s.Job, s.Number, s.Deployment),
+		Next:    fmt.Sprintf("kappactl wait %s %s --for verified", s.Job, s.Number),
+	}
+	return o.result(result, func(w io.Writer) error {
+		if o.flags.quiet {
+			_, err := fmt.Fprintln(w, s.Deployment)
+			return err
+		}
+		return result.print(w)
+	})
+}
+
+// reportDeployment prints where a deployment is and ends with code.
+func reportDeployment(a *app, d reprocess.Deployment, code job.ExitCode, resumed bool, took time.Duration) error {
+	result := deployResult{
+		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
+		Seconds: math.Round(took.Seconds()*1000) / 1000, Resumed: resumed, Message: d.Message, Next: d.Next,
+	}
+	if code != job.ExitOK {
+		result.Message = or(or(d.Message, d.VersionError), fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
+		if a.json() {
+			if err := a.result(result, nil); err != nil {
+				return err
+			}
+		}
+		return &job.Refusal{Code: code, Cause: result.Message, Next: or(d.Next, "kappactl status "+string(d.Job))}
+	}
+	if result.Next == "" && d.State == job.Waiting && d.Phase == job.Verified {
+		result.Next = fmt.Sprintf("kappactl promote %s %s", d.Job, d.Number)
+	}
+	result.Message = fmt.Sprintf("%s %s is %s: %s in %s", d.Job, d.Number, d.Phase, render.Plural(d.Records, "record"), render.Duration(took))
+	return a.result(result, result.print)
+}
+
+func (r deployResult) print(w io.Writer) error {
+	text := r.Message
+	if r.Next != "" {
+		text += "\nnext: " + r.Next
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}

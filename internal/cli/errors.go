@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// The causes with which a command's context ends.
+var (
+	errInterrupted = errors.New("interrupted")
+	errTimeout     = errors.New("timed out")
+)
+
+// usageError is a command line that cannot be run.
+type usageError struct {
+	Cause string
+	Usage string // the usage line of the command it was meant for
+	Next  string
+}
+
+func (e *usageError) Error() string { return e.Cause }
+
+// codeError ends a command whose result was printed already with a code that is not 0.
+type codeError struct{ Code job.ExitCode }
+
+func (e *codeError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+
+// hint adds the next command to an error.
+type hint struct {
+	Err  error
+	Next string
+}
+
+func (h *hint) Error() string { return h.Err.Error() }
+func (h *hint) Unwrap() error { return h.Err }
+
+// withNext adds the next command to err; nil stays nil.
+func withNext(err error, next string) error {
+	if err == nil {
+		return nil
+	}
+	return &hint{Err: err, Next: next}
+}
+
+// failure is an error as a person and the caller of the process see it.
+type failure struct {
+	Code   job.ExitCode
+	Causes []string
+	Usage  string
+	Next   string
+}
+
+// explain turns the error of a command, whose context is ctx, into code, cause and next command.
+func explain(ctx context.Context, err error) failure {
+	f := failure{Code: job.ExitFailed, Causes: []string{oneLine(err)}}
+	var (
+		usage    *usageError
+		problems job.Problems
+		refusal  *job.Refusal
+		next     *hint
+	)
+	if errors.As(err, &next) {
+		f.Next = next.Next
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.As(err, &usage):
+		f.Code, f.Usage, f.Next = job.ExitUsage, usage.Usage, usage.Next
+	case errors.As(err, &problems):
+		f.Code, f.Causes = job.ExitUsage, nil
+		for _, p := range problems {
+			f.Causes = append(f.Causes, p.String())
+		}
+	case errors.As(err, &refusal):
+		f.Code, f.Causes, f.Next = refusal.Code, []string{refusal.Cause}, or(refusal.Next, f.Next)
+	case errors.Is(cause, errInterrupted):
+		f.Code, f.Causes = job.ExitInterrupted, []string{errInterrupted.Error()}
+	case errors.Is(cause, errTimeout):
+		f.Code, f.Causes = job.ExitTimeout, []string{timeoutCause(err)}
+	default:
+		f.Code, f.Next = unreachable(err, f)
+	}
+	return f
+}
+
+// unreachable gives 11 to errors of the way to the servers, and keeps f's code for others.
+func unreachable(err error, f failure) (job.ExitCode, string) {
+	var (
+		database *pg.ConnectError
+		schema   *pg.SchemaError
+		broker   *kafka.ConnectError
+	)
+	switch {
+	case errors.As(err, &schema):
+		return job.ExitUnreachable, or(f.Next, "kappactl init")
+	case errors.As(err, &database):
+		return job.ExitUnreachable, or(f.Next, "check --dsn, KAPPACTL_DSN or the context in the config file")
+	case errors.As(err, &broker):
+		return job.ExitUnreachable, or(f.Next, "check --brokers, KAPPACTL_BROKERS or the context in the config file")
+	case pg.Code(err) == "42501": // insufficient_privilege
+		return job.ExitUnreachable, or(f.Next, "kappactl init --print   # ends with the rights that are needed")
+	case pg.Unreachable(err):
+		return job.ExitUnreachable, f.Next
+	}
+	return f.Code, f.Next
+}
+
+func timeoutCause(err error) string {
+	if err == nil || errors.Is(err, errTimeout) || errors.Is(err, context.DeadlineExceeded) {
+		return errTimeout.Error()
+	}
+	return errTimeout.Error() + ": " + oneLine(err)
+}
+
+// oneLine keeps an error of a server, which may have several lines, on one.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (f failure) print(w io.Writer) {
+	for _, cause := range f.Causes {
+		fmt.Fprintf(w, "error: %s\n", cause)
+	}
+	if f.Usage != "" {
+		fmt.Fprintf(w, "usage: %s\n", f.Usage)
+	}
+	if f.Next != "" {
+		fmt.Fprintf(w, "next: %s\n", f.Next)
+	}
+}
+
+// exitWith ends a command that has printed its result.
+func exitWith(code job.ExitCode) error {
+	if code == job.ExitOK {
+		return nil
+	}
+	return &codeError{Code: code}
+}

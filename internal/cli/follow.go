@@ -1,0 +1,152 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// goal is how far a version has to come for a command that waits; empty is where the deployment stops by itself.
+type goal string
+
+// The goals that the code itself asks about.
+const (
+	goalStaged goal = "staged"
+	goalLive   goal = "live"
+)
+
+const (
+	followEvery      = 200 * time.Millisecond
+	progressTerminal = time.Second
+	progressPipe     = 10 * time.Second
+)
+
+// follower attaches to a deployment, prints its progress and returns when it is as far as goal or can no longer get there.
+type follower struct {
+	*app
+	client     *client
+	deployment int64
+	goal       goal
+	line       progressLine
+}
+
+// run returns the deployment as it then is and the exit code.
+func (f *follower) run(ctx context.Context) (reprocess.Deployment, job.ExitCode, error) {
+	w := newWatch(f.app, f.client)
+	f.line.every = progressPipe
+	if f.sys.ErrTTY {
+		f.line.every = progressTerminal
+	}
+	var last reprocess.Deployment
+	for {
+		d, err := f.client.store.Deployment(ctx, f.deployment)
+		if err == nil {
+			last = d
+			code, done := d.Outcome(string(f.goal))
+			f.report(ctx, d)
+			if done {
+				return d, code, nil
+			}
+		}
+		if err := w.pause(ctx, followEvery, err); err != nil {
+			return last, job.ExitFailed, withNext(err, f.comeBack(last))
+		}
+	}
+}
+
+// report prints a line when there is something to say.
+func (f *follower) report(ctx context.Context, d reprocess.Deployment) {
+	if f.flags.quiet || !f.line.due(f.sys.Now(), d) {
+		return
+	}
+	var v *reprocess.VersionStatus
+	if status, err := f.client.store.Status(ctx, d.Job); err == nil {
+		v, _ = versionOf(status, d.Number) //nolint:errcheck // without it the line says less
+	}
+	if text := f.line.text(f.sys.Now(), d, v); text != "" {
+		f.progress("%s", text)
+	}
+}
+
+func (f *follower) comeBack(d reprocess.Deployment) string {
+	if d.Job == "" {
+		return ""
+	}
+	want := f.goal
+	if want == "" || want == goalStaged {
+		want = "verified"
+		if d.Promote == string(job.PromoteAuto) {
+			want = goalLive
+		}
+	}
+	return fmt.Sprintf("kappactl wait %s %s --for %s   # the deployment goes on", d.Job, d.Number, want)
+}
+
+// progressLine decides when a line of progress is due and what it says: at every change of phase or verdict, and in
+// between at most once in every.
+type progressLine struct {
+	every   time.Duration
+	printed time.Time
+	last    string
+	state   string
+}
+
+// due says that something changed or that it is time.
+func (p *progressLine) due(now time.Time, d reprocess.Deployment) bool {
+	return stateOf(d) != p.state || now.Sub(p.printed) >= p.every
+}
+
+func stateOf(d reprocess.Deployment) string {
+	return fmt.Sprintf("%s/%s/%s/%t", d.State, d.Phase, d.Verdict, d.Paused)
+}
+
+// text is the line, or empty when it would say nothing new.
+func (p *progressLine) text(now time.Time, d reprocess.Deployment, v *reprocess.VersionStatus) string {
+	p.state, p.printed = stateOf(d), now
+	parts := []string{fmt.Sprintf("%s %s %s", d.Job, d.Number, phaseWord(d))}
+	if v != nil && (d.Phase == job.Replaying || d.Phase == job.CatchingUp) {
+		parts = append(parts, amounts(d, *v)...)
+	}
+	if d.Phase != job.Replaying && d.Phase != job.Building && d.Reason != "" && d.Verdict != job.Ready && !d.Phase.Ended() {
+		parts = append(parts, d.Reason)
+	}
+	line := strings.Join(parts, "  ")
+	if line == p.last {
+		return ""
+	}
+	p.last = line
+	return line
+}
+
+func phaseWord(d reprocess.Deployment) string {
+	word := string(d.Phase)
+	if d.Paused {
+		word += " (paused)"
+	}
+	return word
+}
+
+// amounts are what is known of how much is done, how fast, and when it is done.
+func amounts(d reprocess.Deployment, v reprocess.VersionStatus) []string {
+	var out []string
+	if v.LagRecords != nil {
+		left := *v.LagRecords
+		if d.Phase == job.Replaying && d.Records+left > 0 {
+			out = append(out, fmt.Sprintf("%s of %s records", render.Count(d.Records), render.Count(d.Records+left)))
+		} else {
+			out = append(out, render.Plural(left, "record")+" behind")
+		}
+	}
+	if v.RecordsPerSecond != nil && *v.RecordsPerSecond > 0 {
+		out = append(out, render.Rate(v.RecordsPerSecond))
+	}
+	if v.ETASeconds != nil && *v.ETASeconds > 0 {
+		out = append(out, "ETA "+render.Seconds(v.ETASeconds))
+	}
+	return out
+}

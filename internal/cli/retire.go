@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+type retireOptions struct {
+	*app
+	target     *target // nil with --all-expired over every job
+	allExpired bool
+	now        bool
+	yes        bool
+	dryRun     bool
+}
+
+func newRetire(a *app, run func(context.Context, retireOptions) error) *cobra.Command {
+	o := retireOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "retire [JOB [VERSION]]",
+		Short: "Remove a standby version: its work, tables and consumer group",
+		Long: `Stop a standby version for good and drop its table. It is refused while the version is live, inside its rollback
+window (without --now), pinned, or read by other relations. History stays. Off a terminal it needs --yes.`,
+		Example: "  kappactl retire pageviews v1 --now --yes\n  kappactl retire --all-expired --yes",
+		Args:    between(nil, []string{"JOB", "VERSION"}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && !o.allExpired {
+				return usage(cmd, "missing argument JOB, or --all-expired")
+			}
+			if len(args) == 2 && o.allExpired {
+				return usage(cmd, "--all-expired takes no VERSION")
+			}
+			if len(args) > 0 {
+				t, err := parseTarget(cmd, args)
+				if err != nil {
+					return err
+				}
+				o.target = &t
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.allExpired, "all-expired", false, "every standby version whose rollback window is over")
+	f.BoolVar(&o.now, "now", false, "do not wait for the end of the rollback window")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	return cmd
+}
+
+func runRetire(ctx context.Context, o retireOptions) error {
+	if !o.yes && !o.dryRun && !o.sys.InTTY {
+		return &job.Refusal{Code: job.ExitUsage, Cause: "retire drops tables: off a terminal it needs --yes", Next: "add --yes, or look first with --dry-run"}
+	}
+	if !o.allExpired {
+		return o.one(*o.target).run(ctx)
+	}
+	expired, err := o.expired(ctx)
+	if err != nil {
+		return err
+	}
+	if len(expired) == 0 {
+		return o.result([]target{}, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, "no standby version is past its rollback window: nothing to do")
+			return err
+		})
+	}
+	for _, t := range expired {
+		if err := o.one(t).run(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o retireOptions) one(t target) act {
+	return act{app: o.app, verb: reprocess.Retire, target: t, dryRun: o.dryRun, args: reprocess.Args{Now: o.now}, confirm: o.confirm}
+}
+
+// expired lists the standby versions whose window is over, of one job or of all.
+func (o retireOptions) expired(ctx context.Context) ([]target, error) {
+	c, err := o.client(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	jobs, err := c.statuses(ctx, o.target)
+	if err != nil {
+		return nil, err
+	}
+	var out []target
+	for _, j := range jobs {
+		for _, v := range j.Versions {
+			if v.Phase != job.Standby || v.StandbyUntil == nil || v.StandbyUntil.After(o.sys.Now()) {
+				continue
+			}
+			n, err := job.ParseNumber(v.Version)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, target{Job: j.Job, Number: &n})
+		}
+	}
+	return out, nil
+}
+
+// confirm asks on the terminal.
+func (o retireOptions) confirm(ref job.Ref) error {
+	if o.yes {
+		return nil
+	}
+	fmt.Fprintf(o.sys.Err, "retire %s %s and drop its table %s? [y/N] ", ref.Job, ref.Number, ref.Table())
+	line, err := bufio.NewReader(o.sys.In).ReadString('\n')
+	if answer := strings.ToLower(strings.TrimSpace(line)); err == nil && (answer == "y" || answer == "yes") {
+		return nil
+	}
+	return &job.Refusal{Code: job.ExitUsage, Cause: "not confirmed: nothing was done"}
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/kappactl/kappactl/internal/config"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/render"
+)
+
+// app is what all commands of one run share.
+type app struct {
+	sys   System
+	flags globals
+	stop  context.CancelFunc // of the timeout
+}
+
+// globals are the flags that every command takes.
+type globals struct {
+	output  choice
+	timeout duration
+	quiet   bool
+	noColor bool
+	debug   bool
+	given   config.Flags // those that are settings, as given
+}
+
+// Run runs one command line and returns its exit code.
+func Run(ctx context.Context, sys System, args []string) job.ExitCode {
+	a := &app{sys: sys, stop: func() {}}
+	root := newRoot(a)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	defer a.stop()
+	if err == nil {
+		return job.ExitOK
+	}
+	var done *codeError
+	if errors.As(err, &done) {
+		return done.Code
+	}
+	ctx = cmd.Context()
+	f := explain(ctx, err)
+	if f.Next == "" && f.Code == job.ExitUsage {
+		f.Next = cmd.CommandPath() + " --help"
+	}
+	f.print(sys.Err)
+	return f.Code
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "kappactl",
+		Short: "Ship new stream-processing code beside the old one, and flip to it",
+		Long: `kappactl ships new stream-processing code the way a web team ships a web service: the new version of a
+job replays history into its own table beside the old one, catches up, is compared, and takes over the view that
+readers use in one transaction. The old version stays warm for a one-command rollback.`,
+		Example: `  kappactl dev --data ./dev            # a local Kafka, PostgreSQL and agent
+  kappactl deploy examples/pageviews.yaml
+  kappactl status pageviews`,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: a.begin,
+	}
+	asGroup(root)
+	root.SetOut(a.sys.Out)
+	root.SetErr(a.sys.Err)
+	root.SetIn(a.sys.In)
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%s", err) })
+	a.globalFlags(root)
+	root.AddCommand(commands(a)...)
+	root.SetHelpCommand(newHelp(a))
+	return root
+}
+
+func (a *app) globalFlags(root *cobra.Command) {
+	a.flags.output = choice{value: "table", of: []string{"table", "json"}}
+	f := root.PersistentFlags()
+	f.String("config", "", "settings `FILE` (default: KAPPACTL_CONFIG, ./kappactl.yaml, then the user's config folder)")
+	f.String("context", "", "context of the settings file to use")
+	settingFlags(f, false)
+	f.VarP(&a.flags.output, "output", "o", "how results are printed: table or json")
+	f.Var(&a.flags.timeout, "timeout", "give up after this time with exit code 4; 0 = never (default: see the command)")
+	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress on the error stream")
+	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours (also NO_COLOR)")
+	f.BoolVar(&a.flags.debug, "debug", false, "log what is done on the error stream")
+}
+
+// defaultTimeout ends commands that say nothing else with the annotation timeoutKey.
+const (
+	defaultTimeout = 30 * time.Second
+	timeoutKey     = "timeout"
+	noTimeout      = "0s"
+)
+
+// settingFlags adds a flag for each setting that has one: those of every command, or those of serve alone.
+func settingFlags(f *pflag.FlagSet, serve bool) {
+	for _, o := range config.Options() {
+		if o.Flag != "" && o.Serve == serve {
+			f.String(o.Flag, "", fmt.Sprintf("%s (also %s)", o.Usage, o.Env))
+		}
+	}
+}
+
+// begin runs before each command: it keeps the flags that are settings and starts the clock of --timeout.
+func (a *app) begin(cmd *cobra.Command, _ []string) error {
+	a.flags.given = config.Flags{}
+	cmd.Flags().Visit(func(f *pflag.Flag) { a.flags.given[f.Name] = f.Value.String() })
+	limit := defaultTimeout
+	if text, ok := cmd.Annotations[timeoutKey]; ok {
+		own, err := time.ParseDuration(text)
+		if err != nil {
+			return fmt.Errorf("timeout of %s: %w", cmd.CommandPath(), err)
+		}
+		limit = own
+	}
+	if a.flags.timeout.set {
+		limit = a.flags.timeout.value
+	}
+	if limit <= 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(cmd.Context(), limit, errTimeout)
+	a.stop = cancel
+	cmd.SetContext(ctx)
+	return nil
+}
+
+// style is how the output stream wants its text.
+func (a *app) style() render.Style {
+	return render.Style{People: a.sys.OutTTY, Color: a.colors(a.sys.OutTTY), Width: a.sys.Width}
+}
+
+// errStyle is how the error stream wants its text.
+func (a *app) errStyle() render.Style {
+	return render.Style{People: a.sys.ErrTTY, Color: a.colors(a.sys.ErrTTY), Width: a.sys.Width}
+}
+
+func (a *app) colors(terminal bool) bool {
+	return terminal && !a.flags.noColor && a.sys.Env("NO_COLOR") == "" && a.sys.Env("TERM") != "dumb"
+}
+
+func (a *app) json() bool { return a.flags.output.value == "json" }
+
+// progress prints one line on the error stream, unless --quiet.
+func (a *app) progress(format string, args ...any) {
+	if !a.flags.quiet {
+		fmt.Fprintf(a.sys.Err, format+"\n", args...)
+	}
+}
+
+// log is the logger of --debug.
+func (a *app) log() *slog.Logger {
+	if !a.flags.debug {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(a.sys.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// result prints v as JSON, or text for people.
+func (a *app) result(v any, text func(io.Writer) error) error {
+	if a.json() {
+		return render.JSON(a.sys.Out, v)
+	}
+	return text(a.sys.Out)
+}
+
+// usage makes the error of a command line that cannot be run.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return &usageError{
+		Cause: strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", " "),
+		Usage: cmd.UseLine(),
+		Next:  cmd.CommandPath() + " --help",
+	}
+}

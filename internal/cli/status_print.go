@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// printStatuses prints one line a version; partitions adds one line a partition.
+func printStatuses(w io.Writer, s render.Style, jobs []reprocess.Status, partitions bool) error {
+	t := render.NewTable("job", "version", "phase", ">lag records", ">lag time", ">rate", ">eta", ">dead letters", "verdict", "reason")
+	for _, j := range jobs {
+		for _, v := range j.Versions {
+			t.Add(render.Toned(render.Strong, string(j.Job)), render.Text(v.Version), phaseCell(v),
+				number(s, v.LagRecords), render.Text(render.Seconds(v.LagSeconds)), render.Text(render.Rate(v.RecordsPerSecond)),
+				render.Text(render.Seconds(v.ETASeconds)), number(s, &v.DeadLetters), verdictCell(v), render.Text(render.Or(reasonOf(v))))
+		}
+	}
+	if err := t.Write(w, s); err != nil {
+		return err
+	}
+	if !partitions {
+		return nil
+	}
+	return printPartitions(w, s, jobs)
+}
+
+// printPartitions is a second table, set off by an empty line.
+func printPartitions(w io.Writer, s render.Style, jobs []reprocess.Status) error {
+	t := render.NewTable("version", "partition", ">position", ">end", ">lag records", ">lag time", ">rate", "verdict", "reason")
+	for _, j := range jobs {
+		for _, v := range j.Versions {
+			if v.Phase.Ended() {
+				continue
+			}
+			for _, p := range v.Partitions {
+				t.Add(render.Text(v.Version), render.Text(fmt.Sprintf("%s/%d", p.Topic, p.Partition)), number(s, p.Position), number(s, p.End),
+					number(s, p.LagRecords), render.Text(render.Seconds(p.LagSeconds)), render.Text(render.Rate(p.RecordsPerSecond)),
+					render.Toned(verdictTone(p.Verdict), string(p.Verdict)), render.Text(render.Or(p.Reason)))
+			}
+		}
+	}
+	if t.Len() == 0 {
+		return nil
+	}
+	if _, err := io.WriteString(w, "\n"); err != nil {
+		return err
+	}
+	return t.Write(w, s)
+}
+
+// number has separators for people only: scripts want to add it up.
+func number(s render.Style, n *int64) render.Cell {
+	if n == nil || s.People {
+		return render.Text(render.CountOf(n))
+	}
+	return render.Text(fmt.Sprint(*n))
+}
+
+func phaseCell(v reprocess.VersionStatus) render.Cell {
+	text, tone := string(v.Phase), render.Plain
+	switch {
+	case v.Paused:
+		text, tone = text+" (paused)", render.Warn
+	case v.Phase == job.Live:
+		tone = render.Good
+	case v.Phase == job.Failed:
+		tone = render.Bad
+	case v.Phase.Ended():
+		tone = render.Dim
+	}
+	return render.Toned(tone, text)
+}
+
+func verdictCell(v reprocess.VersionStatus) render.Cell {
+	if v.Phase.Ended() {
+		return render.Text(render.None)
+	}
+	return render.Toned(verdictTone(v.Verdict), string(v.Verdict))
+}
+
+func verdictTone(v job.Verdict) render.Tone {
+	switch v {
+	case job.Ready:
+		return render.Good
+	case job.Unhealthy, job.Stalled:
+		return render.Bad
+	case job.Unknown, job.BlockedByTxn, job.NotConverging:
+		return render.Warn
+	case job.Starting, job.ReplayingRanges, job.Lagging, job.Holding:
+	}
+	return render.Plain
+}
+
+// reasonOf is why a version ended, else why it has its verdict.
+func reasonOf(v reprocess.VersionStatus) string {
+	if v.Phase.Ended() {
+		return v.Error
+	}
+	if v.StaleSince != nil {
+		return "stale since " + render.Time(v.StaleSince) + "; " + v.Reason
+	}
+	return v.Reason
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// System is what commands take from the process. Tests pass their own.
+type System struct {
+	In     io.Reader
+	Out    io.Writer
+	Err    io.Writer
+	Env    func(string) string
+	Now    func() time.Time
+	InTTY  bool
+	OutTTY bool
+	ErrTTY bool
+	Width  int // of the terminal, 0 = unknown
+}
+
+// Main runs the process's command and returns its exit code.
+func Main(args []string) int {
+	ctx, stop := interruptible(context.Background())
+	defer stop()
+	return int(Run(ctx, processSystem(), args))
+}
+
+func processSystem() System {
+	s := System{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv, Now: time.Now,
+		InTTY:  term.IsTerminal(int(os.Stdin.Fd())),
+		OutTTY: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),
+	}
+	if s.OutTTY {
+		if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
+			s.Width = width
+		}
+	}
+	return s
+}
+
+// interruptible ends the context with errInterrupted at the first SIGINT or SIGTERM; the second one kills the process.
+func interruptible(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			signal.Stop(signals)
+			cancel(errInterrupted)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}

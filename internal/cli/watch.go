@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// watch is the patience of a command that waits for others: it goes on through a restart of the database and while no
+// agent is alive, and says so once each time.
+type watch struct {
+	*app
+	client   *client
+	lost     bool      // the database does not answer
+	noAgent  bool      // nobody works
+	lookedAt time.Time // for agents
+}
+
+func newWatch(a *app, c *client) *watch { return &watch{app: a, client: c} }
+
+// pause waits until it is time to look again. failed is the error of the last look; one that cannot pass is returned,
+// as is the end of ctx.
+func (w *watch) pause(ctx context.Context, every time.Duration, failed error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case failed != nil && !pg.Unreachable(failed):
+		return failed
+	case failed != nil && !w.lost:
+		w.lost = true
+		w.progress("the database does not answer; waiting for it: %s", oneLine(failed))
+	case failed == nil && w.lost:
+		w.lost = false
+		w.progress("the database answers again")
+	case failed == nil:
+		w.lookForAgents(ctx)
+	}
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// lookForAgents says, once, that nobody is there to do the work, and that somebody is again.
+func (w *watch) lookForAgents(ctx context.Context) {
+	now := w.sys.Now()
+	if now.Sub(w.lookedAt) < time.Second {
+		return
+	}
+	w.lookedAt = now
+	alive, err := w.client.agents(ctx)
+	if err != nil {
+		return // the next look at what is waited for reports it
+	}
+	switch {
+	case alive == 0 && !w.noAgent:
+		w.progress("no agent is alive; waiting for one (kappactl serve)")
+	case alive > 0 && w.noAgent:
+		w.progress("an agent is alive again")
+	}
+	w.noAgent = alive == 0
+}
