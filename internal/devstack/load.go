@@ -56,6 +56,8 @@ func (c LoadConfig) check() error {
 	switch {
 	case c.Topic == "":
 		return refuse("name the topic with --topic", "no topic to load into")
+	case !validTopic(c.Topic):
+		return refuse("use letters, digits, '.', '_' and '-', at most 249 of them", "%q is no valid topic name", c.Topic)
 	case c.Partitions < 0:
 		return refuse("", "--partitions %d: want 1 or more", c.Partitions)
 	case c.Limit < 0:
