@@ -63,7 +63,12 @@ func runCheck(ctx context.Context, o checkOptions) error {
 	for _, v := range c.query.Layout.View {
 		result.Columns = append(result.Columns, checkColumn{Name: v.Name, Type: v.Type, StoredAs: v.StoredAs, Exact: v.Exact, Key: v.Key})
 	}
-	return o.result(result, func(w io.Writer) error { return result.print(w, o.style()) })
+	return o.result(result, func(w io.Writer) error {
+		if !o.style().People {
+			o.progress("law: %s", result.Law) // it would not be a row of the table
+		}
+		return result.print(w, o.style())
+	})
 }
 
 func (r checkResult) print(w io.Writer, style render.Style) error {

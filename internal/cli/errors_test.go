@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+func TestErrorsHaveTheirExitCodes(t *testing.T) {
+	ended := func(cause error) context.Context {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		cancel(cause)
+		return ctx
+	}
+	going := context.Background()
+	boom := errors.New("boom")
+	for name, c := range map[string]struct {
+		ctx  context.Context
+		err  error
+		code job.ExitCode
+		says string
+	}{
+		"usage":                {going, &usageError{Cause: "unknown flag"}, 2, "unknown flag"},
+		"wrong job file":       {going, job.Problems{{File: "a.yaml", Line: 2, Column: 3, Cause: "no"}}, 2, "a.yaml:2:3: no"},
+		"refusal":              {going, fmt.Errorf("stage a: %w", &job.Refusal{Code: 6, Cause: "taken"}), 6, "error: taken\n"},
+		"refusal, interrupted": {ended(errInterrupted), &job.Refusal{Code: 7, Cause: "gap"}, 7, "gap"},
+		"interrupted":          {ended(errInterrupted), boom, 130, "interrupted"},
+		"timed out":            {ended(errTimeout), fmt.Errorf("read: %w", context.DeadlineExceeded), 4, "error: timed out\n"},
+		"timed out in an act":  {ended(errTimeout), boom, 4, "timed out: boom"},
+		"no database":          {going, &pg.ConnectError{Host: "h:1", Err: boom}, 11, "PostgreSQL at h:1"},
+		"no broker":            {going, fmt.Errorf("x: %w", &kafka.ConnectError{Brokers: []string{"h:1"}, Err: boom}), 11, "Kafka at h:1"},
+		"no schema":            {going, &pg.SchemaError{Schema: "k", Missing: true}, 11, "kappactl init"},
+		"missing rights":       {going, &pgconn.PgError{Code: "42501", Message: "permission denied"}, 11, "permission denied"},
+		"another":              {going, fmt.Errorf("a\n b: %w", boom), 1, "error: a b: boom\n"},
+	} {
+		f := explain(c.ctx, c.err)
+		var b strings.Builder
+		f.print(&b)
+		if f.Code != c.code || !strings.Contains(b.String(), c.says) {
+			t.Errorf("%s: exit %d, %q; want %d, %q", name, f.Code, b.String(), c.code, c.says)
+		}
+	}
+}
+
+func TestNextCommandOfAnInterruptedWaitSaysHowToComeBack(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errInterrupted)
+	f := explain(ctx, withNext(errInterrupted, "kappactl wait a v1 --for live"))
+	if f.Code != job.ExitInterrupted || f.Next != "kappactl wait a v1 --for live" {
+		t.Errorf("got %+v", f)
+	}
+}
