@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job/strict"
@@ -53,8 +54,14 @@ func Formats() []string { return []string{"json", "avro", "protobuf", "debezium"
 // onErrorValue takes fail, or {dead_letter: {max: 0.1%}}.
 func onErrorValue(o *OnError) strict.Value {
 	var word string
+	fail := strict.Parsed("fail", &word, func(text string) (string, error) {
+		if text != "fail" {
+			return "", strict.Want(fmt.Sprintf("unknown value %q", text), "write fail, or {dead_letter: {max: 0.1%}}")
+		}
+		return text, nil
+	})
 	return strict.Either(
-		strict.Then(strict.OneOf(&word, "fail"), func(*strict.Document, string) { o.Fail, o.Max = true, 0 }),
+		strict.Then(fail, func(*strict.Document, string) { o.Fail, o.Max = true, 0 }),
 		strict.Mapping(strict.Key{Name: "dead_letter", Required: true, Value: strict.Mapping(
 			strict.Key{Name: "max", Value: strict.Written("percentage", &o.Max, ParsePercentage)},
 		)}),

@@ -158,8 +158,8 @@ func visible(r rune) rune {
 	switch {
 	case r == '\t':
 		return ' '
-	case r < ' ' || r == 0x7f:
+	case r == '\n':
 		return '·'
 	}
-	return r
+	return printable(r)
 }

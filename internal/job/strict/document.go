@@ -136,12 +136,38 @@ func (d *Document) syntax(text []byte, err error) {
 	if line > len(lines) {
 		line = len(lines)
 	}
+	line = brokenLine(lines, line)
 	cure := "look at this line and the one above it: an indent, a quote, a colon or a bracket"
 	if n := tabIndent(lines, line); n > 0 {
 		line, cure = n, "indent with spaces; YAML takes no tabs"
 	}
 	column := 1 + len(lines[line-1]) - len(bytes.TrimLeft(lines[line-1], " \t"))
 	d.fault(line, column, "not YAML: "+m[2], cure)
+}
+
+// brokenLine is the first line that makes the text wrong: the one after the longest run of lines from the top that is YAML.
+// The parser itself tells where the enclosing list or mapping began. Each trial stops at the fault, so that it costs little.
+func brokenLine(lines [][]byte, told int) int {
+	const most = 1000
+	if len(lines) > most {
+		return told
+	}
+	for n := len(lines) - 1; n >= 0; n-- {
+		if isYAML(bytes.Join(lines[:n], []byte("\n"))) {
+			return n + 1
+		}
+	}
+	return told
+}
+
+func isYAML(text []byte) bool {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var n yaml.Node
+		if err := decoder.Decode(&n); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
 }
 
 // tabIndent is the first line next to line (from 1) that is indented with a tab, or 0.

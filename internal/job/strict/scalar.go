@@ -12,7 +12,7 @@ import (
 func Text(to *string) Value {
 	return Parsed("text", to, func(s string) (string, error) {
 		if strings.TrimSpace(s) == "" {
-			return "", Want("the text is empty", "write one or leave the key out")
+			return "", Want("the text is empty", "write one, or leave the key out when it is optional")
 		}
 		return s, nil
 	})

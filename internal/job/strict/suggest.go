@@ -14,12 +14,14 @@ func Suggest(name string, known []string) string {
 	return all
 }
 
-// Nearest is the known name that a typing error away from name would be, or empty.
+// Nearest is the known name that a typing error away from name would be, or empty. Of two as close the longer wins: letters are
+// left out more often than added.
 func Nearest(name string, known []string) string {
 	best, distance := "", 3
 	for _, k := range known {
 		d := edits([]rune(strings.ToLower(clip(name))), []rune(strings.ToLower(k)))
-		if d < distance && d <= max(1, len(k)/3) {
+		closer := d < distance || d == distance && len(k) > len(best)
+		if closer && d <= min(2, max(1, len(k)/3)) {
 			best, distance = k, d
 		}
 	}

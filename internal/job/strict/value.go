@@ -45,7 +45,7 @@ func (d *Document) plain(n *yaml.Node, path string) bool {
 	case n.Style&yaml.TaggedStyle != 0:
 		d.Refuse(n, path, "a tag ("+n.Tag+") stands here", "remove it; put a text in quotes instead")
 	case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
-		d.Refuse(n, path, "there is no value", "write one or leave the key out")
+		d.Refuse(n, path, "there is no value", "write one, or leave the key out when it is optional")
 	default:
 		return true
 	}
@@ -91,6 +91,7 @@ func Mapping(keys ...Key) Value {
 			seen[name] = true
 			i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
 			if i < 0 {
+				seen[Nearest(name, keyNames(keys))] = true // a misspelt key is not missing as well
 				d.Refuse(key, at, fmt.Sprintf("unknown key %q", clip(name)), Suggest(name, keyNames(keys)))
 				return
 			}
@@ -137,7 +138,7 @@ func Join(path, key string) string {
 // Each takes a list and reads every item with a Value of its own.
 func Each(item func() Value) Value {
 	sample := item()
-	return Value{Type: "list of " + sample.Type, Keys: sample.Keys, List: true, Read: func(d *Document, n *yaml.Node, path string) {
+	return Value{Type: "list (" + sample.Type + ")", Keys: sample.Keys, List: true, Read: func(d *Document, n *yaml.Node, path string) {
 		if n.Kind != yaml.SequenceNode {
 			d.Refuse(n, path, "want a list, not "+kindOf(n), "write [ ] around it, or each item on its own line after a dash")
 			return
