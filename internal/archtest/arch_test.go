@@ -138,7 +138,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 				t.Errorf("%s imports %s: %s may import only %v; declare an interface here and let internal/cli join them",
 					s.path(), ours, rule, allowed[rule])
 			}
-			if to == "internal/pgtest" || to == "internal/kafkatest" {
+			if strings.HasSuffix(to, "test") && rule != "internal/testservers" && !strings.HasSuffix(rule, "test") {
 				t.Errorf("%s imports %s, which is for tests only", s.path(), ours)
 			}
 		}
