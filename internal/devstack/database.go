@@ -59,8 +59,8 @@ func refuseBinaries(err error) error {
 }
 
 // migrate brings the control schema up to this binary.
-func migrate(ctx context.Context, dsn, password string) error {
-	pool, err := pg.Open(ctx, pg.Config{DSN: dsn, Password: password, MaxConns: 4})
+func migrate(ctx context.Context, c pg.Config) error {
+	pool, err := pg.Open(ctx, c)
 	if err != nil {
 		return err
 	}

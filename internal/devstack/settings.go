@@ -1,15 +1,14 @@
 package devstack
 
 import (
-	"fmt"
 	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"go.yaml.in/yaml/v3"
 
+	"github.com/kappactl/kappactl/internal/config"
 	"github.com/kappactl/kappactl/internal/job"
 )
 
@@ -18,35 +17,17 @@ const (
 	passwordFile = "dsn-password"
 )
 
-// settingsFile is the form of kappactl.yaml.
-type settingsFile struct {
-	Current  string                     `yaml:"current"`
-	Contexts map[string]settingsContext `yaml:"contexts"`
-}
-
-type settingsContext struct {
-	Brokers         []string `yaml:"brokers,flow"`
-	DSN             string   `yaml:"dsn"`
-	DSNPasswordFile string   `yaml:"dsn_password_file,omitempty"`
-	HTTP            string   `yaml:"http"`
-}
-
-// writeSettings writes kappactl.yaml; password is that of a given DSN and is kept in a file of its own, or empty.
-func writeSettings(dir string, brokers []string, dsn, password, http string) (string, error) {
-	c := settingsContext{Brokers: brokers, DSN: dsn, HTTP: http}
+// writeSettings writes kappactl.yaml. A password of a given DSN is kept in a file of its own.
+func (s *Stack) writeSettings(dir string, c Config, password string) error {
+	settings := config.Settings{Context: "dev", Brokers: s.Brokers, DSN: config.DSN(s.DSN), Schema: c.Schema, HTTP: s.HTTP}
 	if password != "" {
-		c.DSNPasswordFile = filepath.Join(dir, passwordFile)
-		if err := writeFile(c.DSNPasswordFile, []byte(password+"\n"), 0o600); err != nil {
-			return "", err
+		settings.Password.File = filepath.Join(dir, passwordFile)
+		if err := writeFile(settings.Password.File, []byte(password+"\n"), 0o600); err != nil {
+			return err
 		}
 	}
-	text, err := yaml.Marshal(settingsFile{Current: "dev", Contexts: map[string]settingsContext{"dev": c}})
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", configFile, err)
-	}
-	path := filepath.Join(dir, configFile)
-	head := "# Written by kappactl dev at each start. Use it with --config or KAPPACTL_CONFIG.\n"
-	return path, writeFile(path, append([]byte(head), text...), 0o644)
+	s.ConfigPath = filepath.Join(dir, configFile)
+	return config.Write(s.ConfigPath, settings)
 }
 
 var passwordWord = regexp.MustCompile(`(?i)(^|\s)password\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)

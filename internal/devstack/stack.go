@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/devstack/postgres"
+	"github.com/kappactl/kappactl/internal/pg"
 )
 
 // loopback is where the embedded servers listen.
@@ -21,8 +22,10 @@ type Config struct {
 	Data        string           // folder of the stack, made when missing
 	Brokers     []string         // existing brokers, in place of the embedded one
 	DSN         string           // an existing database, in place of a server of our own
+	Password    string           // of DSN, when it is not in it
+	Schema      string           // control schema; default kappactl
 	PostgresBin string           // folder of the PostgreSQL server binaries; default: found
-	HTTP        string           // address for the agent; default: a free port of the loopback, kept over restarts
+	HTTP        string           // address for the agent; without a port or with port 0, a free one, kept over restarts
 	Log         func(string)     // takes one line for people; default: dropped
 	Now         func() time.Time // default time.Now
 }
@@ -78,7 +81,7 @@ func (s *Stack) start(ctx context.Context, dir string, c Config) error {
 	if err != nil {
 		return err
 	}
-	if err := migrate(ctx, s.DSN, password); err != nil {
+	if err := migrate(ctx, pg.Config{DSN: s.DSN, Password: password, Schema: c.Schema, MaxConns: 4}); err != nil {
 		return err
 	}
 	if s.HTTP, err = httpAddress(c, &st); err != nil {
@@ -87,8 +90,7 @@ func (s *Stack) start(ctx context.Context, dir string, c Config) error {
 	if err := st.write(dir); err != nil {
 		return err
 	}
-	s.ConfigPath, err = writeSettings(dir, s.Brokers, s.DSN, password, s.HTTP)
-	return err
+	return s.writeSettings(dir, c, password)
 }
 
 func (s *Stack) startKafka(dir string, c Config, st *state) error {
@@ -107,6 +109,9 @@ func (s *Stack) startKafka(dir string, c Config, st *state) error {
 func (s *Stack) startPostgres(ctx context.Context, dir string, c Config, st *state) (password string, err error) {
 	if c.DSN != "" {
 		s.DSN, password, err = splitPassword(c.DSN)
+		if c.Password != "" {
+			password = c.Password
+		}
 		return password, err
 	}
 	if s.server, err = startDatabase(ctx, dir, c, st); err != nil {
@@ -117,23 +122,31 @@ func (s *Stack) startPostgres(ctx context.Context, dir string, c Config, st *sta
 	return "", nil
 }
 
-// httpAddress keeps the port of the last time while it is free.
+// httpAddress is the address asked for; a free port of it is that of the last time while that is free.
 func httpAddress(c Config, st *state) (string, error) {
+	host, port := loopback, "0"
 	if c.HTTP != "" {
+		var err error
+		if host, port, err = net.SplitHostPort(c.HTTP); err != nil {
+			return "", refuse("write it as HOST:PORT", "--http %s: %v", c.HTTP, err)
+		}
+	}
+	if port != "" && port != "0" {
 		return c.HTTP, nil
 	}
-	l, err := net.Listen("tcp4", net.JoinHostPort(loopback, strconv.Itoa(st.HTTPPort)))
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(st.HTTPPort)))
 	if err != nil && st.HTTPPort != 0 {
-		l, err = net.Listen("tcp4", net.JoinHostPort(loopback, "0"))
+		l, err = net.Listen("tcp", net.JoinHostPort(host, "0"))
 	}
 	if err != nil {
 		return "", fmt.Errorf("find a free port for HTTP: %w", err)
 	}
-	address := l.Addr().String()
-	if st.HTTPPort, err = portOf(address); err != nil {
-		return "", errors.Join(err, l.Close())
+	address, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return "", errors.Join(fmt.Errorf("find a free port for HTTP: %v is not a TCP address", l.Addr()), l.Close())
 	}
-	return address, l.Close()
+	st.HTTPPort = address.Port
+	return net.JoinHostPort(host, strconv.Itoa(address.Port)), l.Close()
 }
 
 // Wait returns when ctx ends, with nil, or when a server of ours ended by itself.

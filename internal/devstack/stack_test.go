@@ -3,6 +3,7 @@ package devstack
 import (
 	"bufio"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/kappactl/kappactl/internal/config"
 	"github.com/kappactl/kappactl/internal/devstack/postgres"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafkatest"
@@ -168,6 +170,22 @@ func passwordOf(t *testing.T, dsn string) string {
 		t.Fatalf("no password behind %s: %v", dsn, err)
 	}
 	return c.Password
+}
+
+func TestWrittenSettingsLoad(t *testing.T) {
+	s := startStack(t, Config{Data: folder(t), HTTP: "localhost:0"})
+	defer closeStack(t, s)
+	loaded, err := config.Load(config.Flags{"config": s.ConfigPath}, config.Env{Dir: t.TempDir(), Getenv: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(loaded.DSN) != s.DSN || loaded.Brokers[0] != s.Brokers[0] || loaded.HTTP != s.HTTP || !strings.HasPrefix(s.HTTP, "localhost:") {
+		t.Errorf("loaded %+v of %+v", loaded, s)
+	}
+	host, port, err := net.SplitHostPort(s.HTTP)
+	if err != nil || host != "localhost" || port == "0" {
+		t.Errorf("http %s: %v", s.HTTP, err)
+	}
 }
 
 func TestSplitPassword(t *testing.T) {
