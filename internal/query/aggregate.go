@@ -106,6 +106,14 @@ func aggregateCure(name string) string {
 	}
 }
 
+// shown is how people write a call of the function.
+func shown(function string) string {
+	if function == "count_star" {
+		return "count(*)"
+	}
+	return function + "()"
+}
+
 // call is one aggregate of the select list: its function without the spellings that mean the same, and its states.
 type call struct {
 	function string // count, sum, avg, min, max

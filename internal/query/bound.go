@@ -9,10 +9,11 @@ import (
 func (c *compiler) refusedBind(e *engineError) {
 	cause, rest, _ := strings.Cut(e.message, "\n")
 	cause = strings.TrimSuffix(strings.TrimSpace(cause), "!")
+	cause = strings.TrimSuffix(cause, ". You might need to add explicit type casts.")
 	cure := "correct the SQL; the query is DuckDB's dialect"
 	switch e.subtype {
 	case "COLUMN_NOT_FOUND":
-		cause = fmt.Sprintf("column %q is not in source", e.name)
+		cause = fmt.Sprintf("there is no column %q", e.name)
 		cure = "declare it under source.columns"
 		if _, near, ok := strings.Cut(rest, "Candidate bindings: "); ok {
 			cure += "; similar names: " + strings.TrimSpace(near)
@@ -44,7 +45,7 @@ func (c *compiler) judgePlan(plan tree) {
 			c.judgeFunction(n)
 		case "BOUND_AGGREGATE":
 			if !mergeable(n.text("name")) {
-				c.refused.add(n.at(), fmt.Sprintf("the aggregate %s() cannot be merged", n.text("name")), aggregateCure(n.text("name")))
+				c.refused.add(n.at(), "the aggregate "+shown(n.text("name"))+" cannot be merged from partial results", aggregateCure(n.text("name")))
 			}
 		}
 		return true
@@ -70,11 +71,11 @@ func (c *compiler) judgeOperator(n tree) {
 // judgeFunction refuses a bound function that is denied, not consistent, or not in the catalogue.
 func (c *compiler) judgeFunction(n tree) {
 	name := strings.ToLower(n.text("name"))
-	cure, is := denied(name)
+	cure, is := deniedCall(name, len(n.list("children")))
 	if f := c.functions[name]; !is && (f == nil || f.unstable) {
 		cure, is = cureRecord, true
 	}
 	if is {
-		c.refused.add(n.at(), name+"() depends on more than the record", cure)
+		c.refused.add(n.at(), shown(name)+" depends on more than the record", cure)
 	}
 }

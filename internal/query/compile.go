@@ -27,8 +27,9 @@ type Compiled struct {
 	// once, as FINISH has it.
 	Oracle string
 
-	laned   string // Partial with one more key, laneAlias, carried up from source
-	outputs []column
+	laned   string   // Partial with one more key, laneAlias, carried up from source
+	source  []column // declared and meta columns with their DuckDB types
+	outputs []column // keys and states with theirs
 }
 
 // compiler takes one query apart. Its owner is the goroutine of Compile.
@@ -42,6 +43,8 @@ type compiler struct {
 	statement tree
 	node      tree // the statement's SELECT
 	items     []item
+	vague     bool   // the GROUP BY was refused, so it is not known which items are keys
+	plans     []tree // the statement, bound
 }
 
 // Compile takes the query of spec apart, or returns job.Problems naming place, cause and cure. It needs no server.
@@ -67,7 +70,7 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 
 // compile goes through the stages; each stage reports all it finds, and the next runs only over what passed.
 func (c *compiler) compile(ctx context.Context) (*Compiled, error) {
-	for _, stage := range []func(context.Context) error{c.parse, c.shape, c.takeItems, c.bind} {
+	for _, stage := range []func(context.Context) error{c.parse, c.read, c.bind, c.typeItems, c.judge} {
 		if err := stage(ctx); err != nil {
 			return nil, err
 		}
@@ -123,7 +126,15 @@ func (c *compiler) refusedParse(e *engineError) {
 	c.refused.add(0, "the query is not a plain SELECT", "write one SELECT over source; in place of PIVOT write one aggregate a column: sum(x) FILTER (WHERE kind = 'a') AS a")
 }
 
-// bind lets the engine resolve names and types, then judges what the query really calls.
+// read judges the tree: what the query is made of, and its select list.
+func (c *compiler) read(ctx context.Context) error {
+	if !c.shape() {
+		return nil
+	}
+	return c.takeItems(ctx)
+}
+
+// bind lets the engine resolve names and types.
 func (c *compiler) bind(ctx context.Context) error {
 	plans, err := c.session.plan(ctx, c.spec.Query)
 	var ee *engineError
@@ -134,10 +145,24 @@ func (c *compiler) bind(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("bind the query: %w", err)
 	}
-	for _, p := range plans {
+	c.plans = plans
+	return nil
+}
+
+// judge looks at what the bound query really calls.
+func (c *compiler) judge(context.Context) error {
+	for _, p := range c.plans {
 		c.judgePlan(p)
 	}
 	return nil
+}
+
+// placeOf is the node's own place, else the first one below it.
+func placeOf(t tree) int {
+	if at := t.at(); at >= 0 {
+		return at
+	}
+	return firstPlace(t)
 }
 
 // firstPlace is the smallest known place in a node.

@@ -18,24 +18,24 @@ func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
 		return nil, err
 	}
 	states := c.states(forms)
-	partial, err := c.session.write(ctx, c.partial(forms, states, false))
-	if err != nil {
+	out := &Compiled{Fields: c.fields(), source: c.source}
+	if out.Partial, err = c.session.write(ctx, c.partial(forms, states, false)); err != nil {
 		return nil, err
 	}
-	laned, err := c.session.write(ctx, c.partial(forms, states, true))
-	if err != nil {
+	if out.laned, err = c.session.write(ctx, c.partial(forms, states, true)); err != nil {
 		return nil, err
 	}
-	if err := c.types(ctx, partial, states); err != nil {
+	if err := c.typeStates(ctx, out.Partial, states); err != nil {
 		return nil, err
 	}
-	oracle, err := c.oracle(ctx, forms, states)
-	if err != nil {
+	if out.Oracle, err = c.session.write(ctx, c.oracle(forms, states)); err != nil {
 		return nil, err
 	}
-	return &Compiled{
-		Layout: c.layout(states), Fields: c.fields(), Partial: partial, Oracle: oracle, laned: laned, outputs: c.outputs(states),
-	}, nil
+	if prelude := out.prelude(1); prelude != "" {
+		out.Oracle = prelude + "SELECT * FROM (" + out.Oracle + ")"
+	}
+	out.Layout, out.outputs = c.layout(states), c.outputs(states)
+	return out, nil
 }
 
 // templates are parse trees to put other nodes into.
@@ -175,13 +175,13 @@ func (c *compiler) partial(forms templates, states []*state, laned bool) tree {
 	if len(groups) > 0 {
 		node["group_sets"] = []any{set}
 	}
-	stream(node)
+	inline(node)
 	strip(out)
 	return out
 }
 
-// stream makes CTEs part of the one pass over the records.
-func stream(node tree) {
+// inline makes CTEs part of the one pass over the records.
+func inline(node tree) {
 	for _, cte := range node.child("cte_map").list("map") {
 		cte.child("value")["materialized"] = "CTE_MATERIALIZE_NEVER"
 	}
@@ -211,7 +211,7 @@ func laneStep(node, lane tree) {
 }
 
 // oracle is the user's query with the exact averages written as FINISH computes them.
-func (c *compiler) oracle(ctx context.Context, forms templates, states []*state) (string, error) {
+func (c *compiler) oracle(forms templates, states []*state) tree {
 	out := c.statement.clone()
 	node := out.child("node")
 	list, _ := node["select_list"].([]any)
@@ -222,9 +222,9 @@ func (c *compiler) oracle(ctx context.Context, forms templates, states []*state)
 			list[i] = map[string]any(e)
 		}
 	}
-	stream(node)
+	inline(node)
 	strip(out)
-	return c.session.write(ctx, out)
+	return out
 }
 
 // find is the state of a name.
@@ -239,13 +239,25 @@ func find(states []*state, name string) *state {
 // exact says that a total does not depend on the order of its records.
 func exact(states []*state, name string) bool { return find(states, name).pg == "numeric" }
 
-// types reads the types of keys and states from PARTIAL and those of the outputs from the user's query, and refuses what
-// PostgreSQL cannot hold.
-func (c *compiler) types(ctx context.Context, partial string, states []*state) error {
+// typeStates reads the types of the states from PARTIAL.
+func (c *compiler) typeStates(ctx context.Context, partial string, states []*state) error {
 	described, err := c.session.columns(ctx, partial)
 	if err != nil {
 		return fmt.Errorf("describe PARTIAL: %w", err)
 	}
+	rest := described[len(described)-len(states):]
+	for i, s := range states {
+		s.duck = rest[i].typ
+		s.pg, _ = resultType(s.duck)
+		if s.merge == mergeSum && strings.HasPrefix(s.pg, "numeric") {
+			s.pg = "numeric" // totals outgrow the precision of their parts
+		}
+	}
+	return nil
+}
+
+// typeItems reads the types of the outputs from the user's query, and refuses what PostgreSQL cannot hold.
+func (c *compiler) typeItems(ctx context.Context) error {
 	text, err := c.session.write(ctx, c.statement)
 	if err != nil {
 		return err
@@ -260,14 +272,6 @@ func (c *compiler) types(ctx context.Context, partial string, states []*state) e
 	for i := range c.items {
 		c.items[i].duck = outputs[i].typ
 		c.typeItem(&c.items[i])
-	}
-	rest := described[len(described)-len(states):]
-	for i, s := range states {
-		s.duck = rest[i].typ
-		s.pg, _ = resultType(s.duck)
-		if s.merge == mergeSum && strings.HasPrefix(s.pg, "numeric") {
-			s.pg = "numeric" // totals outgrow the precision of their parts
-		}
 	}
 	return nil
 }

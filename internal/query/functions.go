@@ -86,7 +86,15 @@ func denied(name string) (cure string, is bool) {
 	return "", false
 }
 
-// bareKeywords are the functions that SQL writes without parentheses; the parser gives them as column names.
+// deniedCall is denied for a call with a number of arguments.
+func deniedCall(name string, arguments int) (cure string, is bool) {
+	if name == "age" && arguments == 1 { // counts from today
+		return cureClock, true
+	}
+	return denied(name)
+}
+
+// bareKeyword says that SQL writes the function without parentheses; the parser gives it as a column name.
 func bareKeyword(name string) bool {
 	switch name {
 	case "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user", "current_role",

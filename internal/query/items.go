@@ -23,10 +23,12 @@ func (c *compiler) takeItems(ctx context.Context) error {
 	if c.rowJob(list) {
 		return nil
 	}
+	before := len(c.refused.problems)
 	keys, err := c.groupKeys(ctx, list)
 	if err != nil {
 		return err
 	}
+	c.vague = len(c.refused.problems) > before
 	for i, e := range list {
 		c.items = append(c.items, c.takeItem(e, keys[i]))
 	}
@@ -37,7 +39,7 @@ func (c *compiler) takeItems(ctx context.Context) error {
 			aggregates++
 		}
 	}
-	if aggregates == 0 && c.refused.err() == nil {
+	if aggregates == 0 && len(c.refused.problems) == 0 {
 		c.refused.add(firstPlace(c.node), "the query has keys but no aggregate", "add a count: count(*) AS records")
 	}
 	return nil
@@ -52,6 +54,12 @@ func (c *compiler) rowJob(list []tree) bool {
 		if c.aggregates(e) {
 			return false
 		}
+	}
+	for _, e := range list {
+		c.projected(e)
+	}
+	if len(c.refused.problems) > 0 {
+		return true
 	}
 	c.refused.add(firstPlace(c.node), "the query has no aggregate: row jobs come with the next release",
 		"aggregate with GROUP BY, such as count(*) AS records")
@@ -87,15 +95,25 @@ func (c *compiler) takeItem(e tree, key bool) item {
 		c.refused.add(it.at, named(it.name, "it computes with aggregates, and only the aggregates themselves can be merged"),
 			"select each aggregate as a column of its own and compute this one in serve.columns")
 	case e.class() == classFunction && !mergeable(e.function()) && aggregateCure(e.function()) != aggregateCure(""):
-		c.refused.add(it.at, named(it.name, fmt.Sprintf("%s() cannot be merged", e.function())), aggregateCure(e.function()))
+		c.refused.add(it.at, named(it.name, shown(e.function())+" cannot be merged from partial results"), aggregateCure(e.function()))
 	default:
-		c.refused.add(it.at, named(it.name, "it is neither a group key nor one aggregate"),
-			"add the expression to GROUP BY, aggregate it, or compute it in serve.columns")
+		c.neither(it)
 	}
-	if it.name == "" && c.refused.err() == nil {
+	if it.name == "" && !c.vague {
 		c.refused.add(it.at, "the column has no name", "name it: … AS name")
 	}
 	return it
+}
+
+// neither refuses an item that is no key and no aggregate, with the nearest cause.
+func (c *compiler) neither(it item) {
+	before := len(c.refused.problems)
+	c.expression(it.node, it.name)
+	if c.vague || len(c.refused.problems) > before { // it may be a key of a GROUP BY that was refused
+		return
+	}
+	c.refused.add(it.at, named(it.name, "it is neither a group key nor one aggregate"),
+		"add the expression to GROUP BY, aggregate it, or compute it in serve.columns")
 }
 
 // takeCall judges one aggregate.
@@ -103,7 +121,7 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	f := e.function()
 	at := e.at()
 	if !mergeable(f) {
-		c.refused.add(at, named(name, f+"() cannot be merged from partial results"), aggregateCure(f))
+		c.refused.add(at, named(name, shown(f)+" cannot be merged from partial results"), aggregateCure(f))
 		return nil
 	}
 	if e.flag("distinct") {

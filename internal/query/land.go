@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -18,9 +19,8 @@ func (c *Compiled) Land(lanes int) string {
 	for _, o := range c.outputs {
 		types[o.name] = o.typ
 	}
-	prelude, partial, lane := "", c.Partial, "'0'"
+	partial, lane := c.Partial, "'0'"
 	if lanes > 1 {
-		prelude = fmt.Sprintf("WITH %s AS (SELECT *, %s %% %d AS %s FROM %s) ", SourceRelation, partitionColumn, lanes, ident(laneAlias), SourceRelation)
 		partial, lane = c.laned, "CAST(p."+ident(laneAlias)+" AS VARCHAR)"
 	}
 	items := []string{lane + " AS " + job.LaneColumn}
@@ -36,7 +36,29 @@ func (c *Compiled) Land(lanes int) string {
 	for _, s := range c.Layout.States {
 		items = append(items, postgresText("p."+ident(s.Name), types[s.Name])+" AS "+ident(s.Name))
 	}
-	return prelude + "SELECT " + strings.Join(items, ", ") + " FROM (" + partial + ") AS p"
+	return c.prelude(lanes) + "SELECT " + strings.Join(items, ", ") + " FROM (" + partial + ") AS p"
+}
+
+// prelude puts the declared types and the lane into source, or is empty when there is nothing to add: readers may give
+// uuid and json columns as text.
+func (c *Compiled) prelude(lanes int) string {
+	var casts []string
+	for _, col := range c.source {
+		if slices.Contains(c.Fields, col.name) && (col.typ == "UUID" || col.typ == "JSON") {
+			casts = append(casts, fmt.Sprintf("CAST(%s AS %s) AS %s", ident(col.name), col.typ, ident(col.name)))
+		}
+	}
+	items := "*"
+	if len(casts) > 0 {
+		items += " REPLACE (" + strings.Join(casts, ", ") + ")"
+	}
+	if lanes > 1 {
+		items += fmt.Sprintf(", %s %% %d AS %s", partitionColumn, lanes, ident(laneAlias))
+	}
+	if items == "*" {
+		return ""
+	}
+	return fmt.Sprintf("WITH %s AS (SELECT %s FROM %s) ", SourceRelation, items, SourceRelation)
 }
 
 // keyGuard is the condition under which the key's texts are too long for an index, or "".

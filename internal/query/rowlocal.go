@@ -58,27 +58,27 @@ func (c *compiler) allowed(n tree, name string) bool {
 		return c.scalar(n, name)
 	case classOperator:
 		if n.kind() == "GROUPING_FUNCTION" {
-			c.refused.add(n.at(), named(name, "GROUPING belongs to grouping sets"), "group by one set of columns")
+			c.refused.add(placeOf(n), named(name, "GROUPING belongs to grouping sets"), "group by one set of columns")
 			return false
 		}
 		return true
 	case classWindow:
-		c.refused.add(n.at(), named(name, fmt.Sprintf("the window function %s needs rows of other records", n.function())),
+		c.refused.add(placeOf(n), named(name, fmt.Sprintf("the window function %s needs rows of other records", n.function())),
 			"aggregate with GROUP BY, and use window functions when reading the view")
 	case classSubquery:
-		c.refused.add(n.at(), named(name, "a subquery in an expression cannot be taken apart"), "put the values into the record, or write them as a list: x IN ('a', 'b')")
+		c.refused.add(placeOf(n), named(name, "a subquery in an expression cannot be taken apart"), "put the values into the record, or write them as a list: x IN ('a', 'b')")
 	case classStar:
-		c.refused.add(n.at(), named(name, "a star or COLUMNS(…) in an expression is not supported"), "name the columns")
+		c.refused.add(placeOf(n), named(name, "a star or COLUMNS(…) in an expression is not supported"), "name the columns")
 	case classCollate:
-		c.refused.add(n.at(), named(name, fmt.Sprintf("the collation %q is not the order of bytes", n.text("collation"))), "compare lower(x), or remove COLLATE")
+		c.refused.add(placeOf(n), named(name, fmt.Sprintf("the collation %q is not the order of bytes", n.text("collation"))), "compare lower(x), or remove COLLATE")
 		return false
 	case classPosition:
-		c.refused.add(n.at(), named(name, "positional column references are not supported"), "name the column")
+		c.refused.add(placeOf(n), named(name, "positional column references are not supported"), "name the column")
 	case classParameter: // reported once for the statement
 	case classDefault:
-		c.refused.add(n.at(), named(name, "DEFAULT has no meaning here"), "write the value")
+		c.refused.add(placeOf(n), named(name, "DEFAULT has no meaning here"), "write the value")
 	default:
-		c.refused.add(n.at(), named(name, "this expression is not supported ("+strings.ToLower(n.class())+")"), "write it with functions, operators, CASE and casts")
+		c.refused.add(placeOf(n), named(name, "this expression is not supported ("+strings.ToLower(n.class())+")"), "write it with functions, operators, CASE and casts")
 	}
 	return false
 }
@@ -91,7 +91,7 @@ func (c *compiler) columnRef(n tree, name string) {
 	}
 	word := strings.ToLower(names[0])
 	cure, _ := denied(word)
-	c.refused.add(n.at(), named(name, word+" differs from run to run"), cure)
+	c.refused.add(placeOf(n), named(name, word+" differs from run to run"), cure)
 }
 
 func (c *compiler) declared(name string) bool {
@@ -106,21 +106,21 @@ func (c *compiler) declared(name string) bool {
 // scalar judges a function call in a row-local expression.
 func (c *compiler) scalar(n tree, name string) bool {
 	f := n.function()
-	if cure, is := denied(f); is {
-		c.refused.add(n.at(), named(name, f+"() depends on more than the record"), cure)
+	if cure, is := deniedCall(f, len(n.list("children"))); is {
+		c.refused.add(placeOf(n), named(name, shown(f)+" depends on more than the record"), cure)
 		return false
 	}
 	switch {
 	case f == "unnest":
-		c.refused.add(n.at(), named(name, "unnest is only supported as a column of a subquery"),
+		c.refused.add(placeOf(n), named(name, "unnest is only supported as a column of a subquery"),
 			"FROM (SELECT *, unnest(items) AS item FROM source)")
 		return false
 	case c.functions.aggregate(f) && !c.functions[f].scalar:
-		c.refused.add(n.at(), named(name, fmt.Sprintf("the aggregate %s() stands where a value of one record is needed", f)),
+		c.refused.add(placeOf(n), named(name, "the aggregate "+shown(f)+" stands where a value of one record is needed"),
 			"aggregate in the select list of the outermost SELECT only")
 		return false
 	case c.functions[f] != nil && c.functions[f].unstable:
-		c.refused.add(n.at(), named(name, f+"() is not deterministic"), cureRecord)
+		c.refused.add(placeOf(n), named(name, shown(f)+" is not deterministic"), cureRecord)
 		return false
 	}
 	return true

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"fmt"
 	"strings"
 )
@@ -17,8 +16,8 @@ func (s scope) with(name string) scope {
 	return out
 }
 
-// shape refuses whatever is not one aggregation over row-local steps.
-func (c *compiler) shape(context.Context) error {
+// shape refuses whatever is not one aggregation over row-local steps, and says whether the query is a SELECT at all.
+func (c *compiler) shape() bool {
 	visible := scope{SourceRelation: true}
 	each(c.statement, func(n tree) bool {
 		if n.class() == classParameter {
@@ -27,7 +26,7 @@ func (c *compiler) shape(context.Context) error {
 		return true
 	})
 	if !c.selectOnly(c.node) {
-		return nil
+		return false
 	}
 	c.steps(c.node, visible)
 	c.modifiers(c.node, "the query")
@@ -37,7 +36,7 @@ func (c *compiler) shape(context.Context) error {
 	if where := c.node.child("where_clause"); where != nil {
 		c.expression(where, "")
 	}
-	return nil
+	return true
 }
 
 // selectOnly refuses a query node that is not a SELECT.
@@ -101,7 +100,12 @@ func (c *compiler) table(table tree, visible scope, at int) {
 			"load it into a topic with kappactl dev load, and read that")
 		return
 	}
-	c.refused.add(at, fmt.Sprintf("the relation %q is unknown: a job reads source only", name), "read FROM source, or a CTE over it")
+	for _, prefix := range []string{table.text("schema_name"), table.text("catalog_name")} {
+		if prefix != "" {
+			name = prefix + "." + name
+		}
+	}
+	c.refused.add(at, fmt.Sprintf("the relation %q cannot be read: a job reads source only", name), "read FROM source, or a CTE over it")
 }
 
 func (c *compiler) join(table tree, at int) {

@@ -1,0 +1,254 @@
+-- empty query
+
+-- only a comment
+/* later */
+-- syntax error
+SELECT url, count(* FROM source GROUP BY url
+-- two statements
+SELECT url, count(*) AS n FROM source GROUP BY url; SELECT 1
+-- not a SELECT
+INSERT INTO t SELECT url FROM source
+-- PIVOT
+PIVOT source ON url USING sum(duration_ms)
+-- VALUES
+VALUES (1)
+-- union
+SELECT url, count(*) AS n FROM source GROUP BY url UNION ALL SELECT user_id, count(*) AS n FROM source GROUP BY user_id
+-- recursive
+WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 3) SELECT i, count(*) AS n FROM r GROUP BY i
+-- parameter
+SELECT url, count(*) AS n FROM source WHERE duration_ms > $1 GROUP BY url
+-- question mark
+SELECT url, count(*) AS n FROM source WHERE duration_ms > ? GROUP BY url
+-- no aggregate: row job
+SELECT url, upper(user_id) AS u FROM source WHERE duration_ms > 5
+-- star only
+SELECT * FROM source
+-- keys only
+SELECT url FROM source GROUP BY url
+-- no FROM
+SELECT count(*) AS n
+-- unknown relation
+SELECT url, count(*) AS n FROM pageviews GROUP BY url
+-- file
+SELECT url, count(*) AS n FROM 'x.parquet' GROUP BY url
+-- file function
+SELECT url, count(*) AS n FROM read_csv('x.csv') GROUP BY url
+-- table function range
+SELECT range AS r, count(*) AS n FROM range(10) GROUP BY r
+-- system table
+SELECT name, count(*) AS n FROM duckdb_settings() GROUP BY name
+-- schema
+SELECT url, count(*) AS n FROM main.source GROUP BY url
+-- information schema
+SELECT table_name, count(*) AS n FROM information_schema.tables GROUP BY table_name
+-- self join
+SELECT a.url AS url, count(*) AS n FROM source a JOIN source b ON a.url = b.url GROUP BY a.url
+-- cross join
+SELECT url, count(*) AS n FROM source, (SELECT 1 AS x) GROUP BY url
+-- lateral unnest
+SELECT t, count(*) AS n FROM source, unnest(string_split(url, '/')) AS u(t) GROUP BY t
+-- unnest at the top
+SELECT unnest(string_split(url, '/')) AS t, count(*) AS n FROM source GROUP BY ALL
+-- sample of the table
+SELECT url, count(*) AS n FROM source TABLESAMPLE 10% GROUP BY url
+-- sample of the query
+SELECT url, count(*) AS n FROM source GROUP BY url USING SAMPLE 10
+-- window
+SELECT url, row_number() OVER (ORDER BY ts) AS n FROM source
+-- window over an aggregate
+SELECT url, count(*) AS n, sum(count(*)) OVER () AS total FROM source GROUP BY url
+-- window in a filter
+SELECT url, count(*) AS n FROM (SELECT url, lag(ts) OVER (ORDER BY ts) AS prev FROM source) WHERE prev IS NULL GROUP BY url
+-- distinct
+SELECT DISTINCT url, count(*) AS n FROM source GROUP BY url
+-- distinct in a subquery
+SELECT url, count(*) AS n FROM (SELECT DISTINCT url, user_id FROM source) GROUP BY url
+-- distinct on
+SELECT DISTINCT ON (url) url, count(*) AS n FROM source GROUP BY url
+-- count distinct
+SELECT url, count(DISTINCT user_id) AS users FROM source GROUP BY url
+-- sum distinct
+SELECT url, sum(DISTINCT duration_ms) AS s FROM source GROUP BY url
+-- min distinct
+SELECT url, min(DISTINCT duration_ms) AS s FROM source GROUP BY url
+-- order by
+SELECT url, count(*) AS n FROM source GROUP BY url ORDER BY n DESC
+-- order by in an aggregate
+SELECT url, sum(duration_ms ORDER BY ts) AS s FROM source GROUP BY url
+-- limit
+SELECT url, count(*) AS n FROM source GROUP BY url LIMIT 10
+-- limit percent
+SELECT url, count(*) AS n FROM source GROUP BY url LIMIT 10%
+-- limit in a subquery
+SELECT url, count(*) AS n FROM (SELECT * FROM source LIMIT 10) GROUP BY url
+-- having
+SELECT url, count(*) AS n FROM source GROUP BY url HAVING count(*) > 10
+-- qualify
+SELECT url, count(*) AS n FROM source GROUP BY url QUALIFY row_number() OVER () = 1
+-- rollup
+SELECT url, user_id, count(*) AS n FROM source GROUP BY ROLLUP (url, user_id)
+-- cube
+SELECT url, user_id, count(*) AS n FROM source GROUP BY CUBE (url, user_id)
+-- grouping sets
+SELECT url, user_id, count(*) AS n FROM source GROUP BY GROUPING SETS ((url), (user_id))
+-- grouping function
+SELECT url, grouping(url) AS g, count(*) AS n FROM source GROUP BY url
+-- median
+SELECT url, median(duration_ms) AS m FROM source GROUP BY url
+-- quantile
+SELECT url, quantile_cont(duration_ms, 0.9) AS p90 FROM source GROUP BY url
+-- mode
+SELECT url, mode(user_id) AS m FROM source GROUP BY url
+-- list
+SELECT url, list(user_id) AS l FROM source GROUP BY url
+-- list in order
+SELECT url, list(user_id ORDER BY ts) AS l FROM source GROUP BY url
+-- string_agg
+SELECT url, string_agg(user_id, ',') AS l FROM source GROUP BY url
+-- first
+SELECT url, first(user_id) AS u FROM source GROUP BY url
+-- arg_max
+SELECT url, arg_max(user_id, ts) AS u FROM source GROUP BY url
+-- count_if
+SELECT url, count_if(duration_ms > 5) AS n FROM source GROUP BY url
+-- stddev
+SELECT url, stddev(duration_ms) AS s FROM source GROUP BY url
+-- approx_count_distinct
+SELECT url, approx_count_distinct(user_id) AS u FROM source GROUP BY url
+-- bool_and
+SELECT url, bool_and(duration_ms > 5) AS b FROM source GROUP BY url
+-- product
+SELECT url, product(duration_ms) AS p FROM source GROUP BY url
+-- fsum
+SELECT url, fsum(d) AS s FROM source GROUP BY url
+-- weighted_avg, a macro over aggregates
+SELECT url, weighted_avg(d, duration_ms) AS w FROM source GROUP BY url
+-- top n
+SELECT url, max(duration_ms, 3) AS m FROM source GROUP BY url
+-- arithmetic over aggregates
+SELECT url, count(*) AS n, sum(duration_ms) / count(*) AS mean FROM source GROUP BY url
+-- cast over an aggregate
+SELECT url, sum(duration_ms)::BIGINT AS s FROM source GROUP BY url
+-- coalesce over an aggregate
+SELECT url, coalesce(sum(duration_ms), 0) AS s FROM source GROUP BY url
+-- nested aggregates
+SELECT url, sum(count(*)) AS s FROM source GROUP BY url
+-- aggregate in WHERE
+SELECT url, count(*) AS n FROM source WHERE count(*) > 5 GROUP BY url
+-- aggregate in a subquery
+SELECT n, count(*) AS urls FROM (SELECT url, count(*) AS n FROM source GROUP BY url) GROUP BY n
+-- aggregate in a CTE
+WITH t AS (SELECT max(ts) AS m FROM source) SELECT m, count(*) AS n FROM t GROUP BY m
+-- a constant that is no key
+SELECT url, 'x' AS kind, count(*) AS n FROM source GROUP BY url
+-- an expression of a key
+SELECT url, upper(url) AS big, count(*) AS n FROM source GROUP BY url
+-- a column that is not grouped
+SELECT url, user_id, count(*) AS n FROM source GROUP BY url
+-- group expression not selected
+SELECT count(*) AS n FROM source GROUP BY url
+-- group expression not selected, beside one that is
+SELECT url, count(*) AS n FROM source GROUP BY url, date_trunc('hour', ts)
+-- group by position out of range
+SELECT url, count(*) AS n FROM source GROUP BY 3
+-- group by the position of an aggregate
+SELECT url, count(*) AS n FROM source GROUP BY 2
+-- group by a text constant
+SELECT url, count(*) AS n FROM source GROUP BY url, 'x'
+-- alias trap
+SELECT lower(url) AS url, count(*) AS n FROM source GROUP BY url
+-- alias trap on a meta column
+SELECT _partition // 2 AS ts, count(*) AS n FROM source GROUP BY ts
+-- alias trap through a subquery
+SELECT lower(u) AS u, count(*) AS n FROM (SELECT url AS u FROM source) GROUP BY u
+-- duplicate names
+SELECT url, count(*) AS n, sum(duration_ms) AS N FROM source GROUP BY url
+-- no name
+SELECT url, count(*) FROM source GROUP BY url
+-- no name for a key
+SELECT lower(url), count(*) AS n FROM source GROUP BY 1
+-- name with an underscore in front
+SELECT url AS _url, count(*) AS n FROM source GROUP BY 1
+-- name of the lane column
+SELECT url AS lane, count(*) AS n FROM source GROUP BY 1
+-- name of a system column
+SELECT url AS xmin, count(*) AS n FROM source GROUP BY 1
+-- long name
+SELECT url, count(*) AS "ééééééééééééééééééééééééééééééééé" FROM source GROUP BY url
+-- star beside an aggregate
+SELECT *, count(*) AS n FROM source GROUP BY ALL
+-- columns()
+SELECT url, max(COLUMNS('d.*')) FROM source GROUP BY url
+-- current_date
+SELECT url, count(*) AS n FROM source WHERE ts > current_date GROUP BY url
+-- current_date as a key
+SELECT current_date AS today, count(*) AS n FROM source GROUP BY today
+-- now
+SELECT url, count(*) FILTER (WHERE ts > now() - INTERVAL 1 DAY) AS n FROM source GROUP BY url
+-- today
+SELECT url, count(*) AS n FROM source WHERE ts::DATE = today() GROUP BY url
+-- age of one argument
+SELECT url, max(epoch(age(ts::TIMESTAMP))) AS a FROM source GROUP BY url
+-- random
+SELECT url, count(*) AS n FROM source WHERE random() < 0.1 GROUP BY url
+-- random in a lambda
+SELECT url, sum(list_sum(list_transform([1, 2], lambda x: x + random()))) AS s FROM source GROUP BY url
+-- uuid
+SELECT url, max(uuid()) AS u FROM source GROUP BY url
+-- getvariable
+SELECT getvariable('tenant') AS tenant, count(*) AS n FROM source GROUP BY 1
+-- current_setting
+SELECT url, count(*) AS n FROM source WHERE current_setting('TimeZone') = 'UTC' GROUP BY url
+-- version
+SELECT version() AS v, count(*) AS n FROM source GROUP BY v
+-- hash
+SELECT hash(url) % 10 AS bucket, count(*) AS n FROM source GROUP BY bucket
+-- current_user
+SELECT current_user AS u, count(*) AS n FROM source GROUP BY u
+-- nextval
+SELECT url, max(nextval('s')) AS n FROM source GROUP BY url
+-- macro over a volatile function
+SELECT url, count(*) AS n FROM source WHERE ts > ago(INTERVAL 1 DAY) GROUP BY url
+-- scalar subquery
+SELECT url, count(*) AS n FROM source WHERE ts > (SELECT max(ts) FROM source) GROUP BY url
+-- exists
+SELECT url, count(*) AS n FROM source s WHERE EXISTS (SELECT 1 FROM source t WHERE t.url = s.url) GROUP BY url
+-- in a subquery
+SELECT url, count(*) AS n FROM source WHERE url IN (SELECT url FROM source) GROUP BY url
+-- collation in a key
+SELECT url COLLATE NOCASE AS u, count(*) AS n FROM source GROUP BY u
+-- collation in a filter
+SELECT url, count(*) AS n FROM source WHERE user_id COLLATE NOCASE = 'a' GROUP BY url
+-- collation function
+SELECT icu_sort_key(url, 'de') AS u, count(*) AS n FROM source GROUP BY u
+-- positional reference
+SELECT #1 AS u, count(*) AS n FROM source GROUP BY u
+-- unknown column
+SELECT url, sum(duration) AS s FROM source GROUP BY url
+-- unknown function
+SELECT url, sum(lenght(url)) AS s FROM source GROUP BY url
+-- wrong type
+SELECT url, sum(user_id) AS s FROM source GROUP BY url
+-- key of type JSON
+SELECT doc, count(*) AS n FROM source GROUP BY doc
+-- key of type STRUCT
+SELECT {'a': url} AS s, count(*) AS n FROM source GROUP BY s
+-- key of type INTERVAL
+SELECT to_days(duration_ms::INT) AS i, count(*) AS n FROM source GROUP BY i
+-- key of type TIMESTAMP_NS
+SELECT ts::TIMESTAMP::TIMESTAMP_NS AS t, count(*) AS n FROM source GROUP BY t
+-- key of type ENUM
+SELECT url::ENUM('a', 'b') AS e, count(*) AS n FROM source GROUP BY e
+-- max of JSON
+SELECT url, max(doc) AS m FROM source GROUP BY url
+-- max of a list
+SELECT url, max([duration_ms]) AS m FROM source GROUP BY url
+-- max of INTERVAL
+SELECT url, max(to_days(duration_ms::INT)) AS m FROM source GROUP BY url
+-- max of TIMETZ
+SELECT url, max(ts::TIMETZ) AS m FROM source GROUP BY url
+-- avg of a time
+SELECT url, avg(ts) AS m FROM source GROUP BY url
+-- several at once
+SELECT url, median(duration_ms) AS m, list(user_id) AS l, now() AS t FROM source GROUP BY url ORDER BY m LIMIT 3
