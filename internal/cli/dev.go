@@ -2,8 +2,18 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kappactl/kappactl/internal/config"
+	"github.com/kappactl/kappactl/internal/devstack"
+	"github.com/kappactl/kappactl/internal/pg"
 )
 
 type devOptions struct {
@@ -11,6 +21,8 @@ type devOptions struct {
 	data        string
 	postgresBin string
 	http        string
+	brokers     []string // existing ones, in place of the embedded one
+	dsn         string   // an existing database
 }
 
 func newDev(a *app, run func(context.Context, devOptions) error) *cobra.Command {
@@ -28,11 +40,96 @@ again. --brokers and --dsn use existing servers in place of the embedded ones.`,
 		Example:     "  kappactl dev --data ./dev\n  export KAPPACTL_CONFIG=./dev/kappactl.yaml",
 		Args:        exactly(),
 		Annotations: map[string]string{timeoutKey: noTimeout},
-		RunE:        func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if given := a.flags.given["brokers"]; given != "" {
+				o.brokers = strings.Split(given, ",")
+			}
+			o.dsn = a.flags.given["dsn"]
+			return run(cmd.Context(), o)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.data, "data", "kappactl-dev", "`FOLDER` that keeps topics and tables")
 	f.StringVar(&o.postgresBin, "postgres-bin", "", "`FOLDER` of the PostgreSQL server binaries (default: found by itself)")
-	f.StringVar(&o.http, "http", "127.0.0.1:0", "`ADDRESS` of the HTTP server; port 0 takes a free one")
+	f.StringVar(&o.http, "http", "", "`ADDRESS` of the HTTP server (default: a free port, kept over restarts)")
 	return cmd
+}
+
+// running is a stack with an agent that works.
+type running struct {
+	config  string // path of its settings file
+	brokers []string
+	dsn     string
+	http    string
+	pool    *pg.Pool
+}
+
+func runDev(ctx context.Context, o devOptions) error {
+	return withStack(ctx, o, func(ctx context.Context, up *running) error {
+		_, err := fmt.Fprintf(o.sys.Out, "ready config=%s brokers=%s dsn=%s http=%s\n",
+			word(up.config), word(strings.Join(up.brokers, ",")), word(up.dsn), word(up.http))
+		if err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		<-ctx.Done() // the first Ctrl-C or SIGTERM, or a part of the stack that failed
+		return nil
+	})
+}
+
+// word quotes a value that holds spaces, so that the line can be split at spaces.
+func word(s string) string {
+	if strings.ContainsAny(s, " \t\"'\\") {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// withStack starts the stack and an agent, calls use when both work, and ends them when use returns. The end of ctx by an
+// interrupt is no error.
+func withStack(ctx context.Context, o devOptions, use func(context.Context, *running) error) (err error) {
+	stack, err := devstack.Start(ctx, devstack.Config{
+		Data: o.data, Brokers: o.brokers, DSN: o.dsn, PostgresBin: o.postgresBin, HTTP: o.http, Now: o.sys.Now,
+		Log: func(line string) { o.progress("%s", line) },
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stack.Close()) }()
+	settings, err := config.Load(config.Flags{"config": stack.ConfigPath}, config.Env{TempDir: config.System().TempDir, Root: config.System().Root})
+	if err != nil {
+		return err
+	}
+	settings.HTTP = stack.HTTP
+	pool, err := o.connect(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+
+	group, ctx := errgroup.WithContext(ctx)
+	done, cancel := context.WithCancel(ctx)
+	up := make(chan string, 1)
+	group.Go(func() error { return stack.Wait(done) })
+	group.Go(func() error {
+		return o.host(done, settings, o.agentLog(settings), func(address string) { up <- address })
+	})
+	group.Go(func() error {
+		defer cancel()
+		select {
+		case <-done.Done():
+			return nil
+		case address := <-up:
+			return use(done, &running{config: stack.ConfigPath, brokers: stack.Brokers, dsn: stack.DSN, http: address, pool: pool})
+		}
+	})
+	return group.Wait()
+}
+
+// agentLog is quiet about what goes well: the agent of dev shares its terminal with a person.
+func (o devOptions) agentLog(config.Settings) *slog.Logger {
+	level := slog.LevelWarn
+	if o.flags.debug {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(o.sys.Err, &slog.HandlerOptions{Level: level}))
 }
