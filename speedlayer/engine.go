@@ -1,0 +1,120 @@
+package speedlayer
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// Deps are what an Engine works with.
+type Deps struct {
+	Pool  *pg.Pool
+	Kafka kafka.Config
+	// Agent names this process in leases. No two processes may share it, nor two lives of one process.
+	Agent string
+	// Alive is the number of living agents that can do this work, this one included.
+	Alive   func(ctx context.Context) (int, error)
+	Log     *slog.Logger
+	Now     func() time.Time
+	Metrics *Metrics // may be nil
+}
+
+// Config bounds an Engine. Zero fields mean the defaults set in New.
+type Config struct {
+	Lease   time.Duration // of segments and positions; default 10 s
+	Memory  int64         // bytes for fetch buffers and query sessions; default 1 GB
+	Temp    string        // folder that queries spill to; empty: they do not spill
+	Replays int           // versions of which this agent replays segments at once; default 2
+	Workers int           // segments that this agent replays at once; default the CPUs
+	// Timeout bounds a statement of a commit and how long a commit in hand may take after a stop; default 30 s.
+	Timeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Lease = or(c.Lease, 10*time.Second)
+	c.Memory = or(c.Memory, 1_000_000_000)
+	c.Replays = or(c.Replays, 2)
+	c.Workers = or(c.Workers, runtime.NumCPU())
+	c.Timeout = or(c.Timeout, 30*time.Second)
+	return c
+}
+
+func or[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
+}
+
+// Engine does the work of versions on this agent. It is safe for concurrent use; every Run is one version.
+type Engine struct {
+	Deps
+	config  Config
+	store   Store
+	replays chan struct{} // a version that replays holds one
+	workers chan struct{} // a segment that is being read holds one
+
+	// at is called at every fault point beside faultpoint.Hit; tests of this package set it.
+	at func(point string)
+}
+
+// New makes an Engine. It opens nothing.
+func New(d Deps, c Config) *Engine {
+	if d.Metrics == nil {
+		d.Metrics = &Metrics{}
+	}
+	c = c.withDefaults()
+	return &Engine{
+		Deps: d, config: c,
+		replays: make(chan struct{}, c.Replays), workers: make(chan struct{}, c.Workers),
+		at: func(string) {},
+	}
+}
+
+// sessionMemory is one query session's share: 40 % over all the sessions that can be open at once, and never so little
+// that the engine cannot start.
+func (e *Engine) sessionMemory() int64 {
+	return max(e.config.Memory*4/10/int64(e.config.Workers+1), 64<<20)
+}
+
+// fetchMemory bounds what a live version holds of records that are not committed yet.
+func (e *Engine) fetchMemory() int {
+	return int(min(max(e.config.Memory/10, 4<<20), 64<<20))
+}
+
+// tick is how often the version row is read and leases are renewed.
+func (e *Engine) tick() time.Duration {
+	return min(max(e.config.Lease/3, 20*time.Millisecond), 500*time.Millisecond)
+}
+
+// alive is the number of agents to share the work with; when it cannot be read, we share with nobody new.
+func (e *Engine) alive(ctx context.Context) int {
+	if e.Alive == nil {
+		return 1
+	}
+	n, err := e.Alive(ctx)
+	if err != nil {
+		return 0
+	}
+	return max(n, 1)
+}
+
+// finishing is a context for what must be finished although ctx is done.
+func (e *Engine) finishing(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), e.config.Timeout)
+}
+
+// acquire takes a slot of sem or ends with ctx.
+func acquire(ctx context.Context, sem chan struct{}) error {
+	select {
+	case sem <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,69 @@
+package speedlayer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+)
+
+const cannotFetch = "the broker does not answer a fetch"
+
+// chunk is the part of a fetch that belongs to the segment.
+type chunk struct {
+	records []*kgo.Record
+	next    int64
+	epoch   int32
+	bytes   int
+}
+
+// fetch reads a segment from its start to its end by position and hands each piece to out. It ends early when done says
+// so or when the records turn out to be more than a segment should hold.
+func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out func(chunk) error) error {
+	at := kafka.Cursor{Partition: g.partition, Next: g.FromOffset, LeaderEpoch: g.LeaderEpoch}
+	for unpacked := 0; at.Next < g.ToOffset && unpacked < w.maxUnpacked && !done(); {
+		fetched, err := w.fetcher.Fetch(ctx, []kafka.Cursor{at})
+		if err != nil {
+			return err
+		}
+		for _, f := range fetched {
+			if f.Err != nil {
+				if fault := faultOf(f.Err, at.Next); fault.Kind != job.FaultNone {
+					return &stopped{g.partition, fault}
+				}
+				w.quiet.warn(cannotFetch, f.Err, "topic", f.Topic, "partition", f.ID)
+				continue
+			}
+			w.quiet.over(cannotFetch)
+			c := within(f, g.ToOffset)
+			if err := w.throttle.take(ctx, c.bytes); err != nil {
+				return err
+			}
+			if err := out(c); err != nil {
+				return err
+			}
+			at.Next, at.LeaderEpoch = c.next, c.epoch
+			unpacked += c.bytes
+		}
+	}
+	return ctx.Err()
+}
+
+// within cuts a fetch at the segment's end.
+func within(f kafka.Fetched, to int64) chunk {
+	c := chunk{records: f.Records, next: min(f.Next, to), epoch: f.LeaderEpoch}
+	for i, rec := range c.records {
+		if rec.Offset >= to {
+			c.records = c.records[:i]
+			break
+		}
+		c.bytes += len(rec.Key) + len(rec.Value)
+	}
+	return c
+}
+
+// offsetName names one record: topic/partition@offset.
+func offsetName(p job.Partition, offset int64) string { return fmt.Sprintf("%s@%d", p, offset) }

@@ -1,0 +1,35 @@
+package speedlayer
+
+import (
+	"errors"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+)
+
+// faultOf says what fault a fetch error is; an error that passes by itself has none.
+func faultOf(err error, wanted int64) job.Fault {
+	var gap *kafka.GapError
+	var recreated *kafka.RecreatedError
+	var missing *kafka.MissingTopicError
+	var large *kafka.TooLargeError
+	f := job.Fault{Detail: err.Error(), From: wanted, To: wanted}
+	switch {
+	case errors.As(err, &gap):
+		f.Kind = job.FaultGap
+		// Below the log start the gap ends there; beyond the end the log was cut and begins again at its end.
+		f.From, f.To = min(gap.Wanted, gap.Start), max(gap.Wanted, gap.Start)
+		if gap.Wanted > gap.Start {
+			f.From = min(gap.Wanted, gap.End)
+		}
+	case errors.As(err, &recreated):
+		f.Kind = job.FaultRecreated
+	case errors.As(err, &missing):
+		f.Kind = job.FaultMissing
+	case errors.As(err, &large):
+		f.Kind, f.To = job.FaultTooLarge, wanted+1
+	default:
+		return job.Fault{}
+	}
+	return f
+}

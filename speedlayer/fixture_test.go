@@ -1,0 +1,110 @@
+package speedlayer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/pgtest"
+)
+
+// counts is the layout of: SELECT user, hour, count(*) AS n, max(v) AS top … GROUP BY user, hour.
+func counts() job.Layout {
+	return job.Layout{
+		Shape: job.Rollup,
+		Keys: []job.KeyColumn{
+			{Name: "hour", Type: "timestamp with time zone", Time: true},
+			{Name: "user", Type: `text COLLATE "C"`},
+		},
+		States: []job.StateColumn{
+			{Name: "n", Type: "bigint", Combine: `t."n" + e."n"`, Aggregate: `sum(e."n")::bigint`},
+			{Name: "top", Type: "numeric(38,2)", Combine: `greatest(t."top", e."top")`, Aggregate: `max(e."top")`},
+		},
+	}
+}
+
+// total is the layout of: SELECT count(*) AS n.
+func total() job.Layout {
+	return job.Layout{
+		Shape:  job.Rollup,
+		States: []job.StateColumn{{Name: "n", Type: "bigint", Combine: `t."n" + e."n"`, Aggregate: `sum(e."n")::bigint`}},
+	}
+}
+
+// newVersion writes the rows of a job and a version and makes its table with the unique index, as the other packages do.
+func newVersion(t testing.TB, pool *pg.Pool, ref job.Ref, l job.Layout, phase job.Phase, spec string, lanes int) {
+	t.Helper()
+	if spec == "" {
+		spec = "{}"
+	}
+	exec(t, pool, `INSERT INTO kappactl.job (name, view_schema, view_name) VALUES (@job, 'public', @job) ON CONFLICT DO NOTHING`, refArgs(ref))
+	args := refArgs(ref)
+	args["phase"], args["spec"], args["layout"], args["lanes"] = string(phase), spec, mustJSON(t, l), lanes
+	exec(t, pool, `INSERT INTO kappactl.version (job, number, hash, spec, layout, dialect, engine, phase, lanes)
+		VALUES (@job, @number, 'x', @spec::jsonb, @layout::jsonb, 1, 'test', @phase, @lanes)`, args)
+	names, types := l.StagedColumns()
+	var columns, key []string
+	for i, n := range names {
+		columns = append(columns, pg.Ident(n)+" "+types[i])
+		if i > 0 && i <= len(l.Keys) {
+			key = append(key, pg.Ident(n))
+		}
+	}
+	key = append(key, "lane")
+	table := pg.Ident("public", ref.Table())
+	exec(t, pool, fmt.Sprintf("CREATE TABLE %s (%s)", table, strings.Join(columns, ", ")), nil)
+	exec(t, pool, fmt.Sprintf("CREATE UNIQUE INDEX ON %s (%s) NULLS NOT DISTINCT", table, strings.Join(key, ", ")), nil)
+}
+
+func exec(t testing.TB, pool *pg.Pool, sql string, args pgx.NamedArgs) {
+	t.Helper()
+	if _, err := pool.Exec(t.Context(), sql, args); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// inTx runs f in a transaction that must commit.
+func inTx(t testing.TB, pool *pg.Pool, f func(tx *pg.Tx) error) {
+	t.Helper()
+	if err := pool.ReadCommitted(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lines are the rows of a query, each as text.
+func lines(t testing.TB, pool *pg.Pool, sql string) []string {
+	t.Helper()
+	rows, err := pool.Query(t.Context(), "SELECT q::text FROM ("+sql+") AS q")
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+	return out
+}
+
+func topicID(b byte) (id job.TopicID) {
+	id[0], id[15] = b, 1
+	return id
+}
+
+func frozen(topic byte, partition int32, from, to, split int64) job.Frozen {
+	return job.Frozen{
+		Partition: job.Partition{Topic: "t" + string('0'+rune(topic)), TopicID: topicID(topic), ID: partition},
+		Range:     job.Range{From: from, To: to}, LeaderEpoch: 3, SplitAt: split,
+	}
+}
+
+func fresh(t testing.TB, l job.Layout, phase job.Phase) (*pg.Pool, job.Ref) {
+	t.Helper()
+	pool, _ := pgtest.New(t)
+	ref := job.Ref{Job: "pageviews", Number: 1}
+	newVersion(t, pool, ref, l, phase, "", 1)
+	return pool, ref
+}

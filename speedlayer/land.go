@@ -1,0 +1,169 @@
+package speedlayer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/kappactl/kappactl/internal/faultpoint"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// landTimeout bounds the transaction of a segment, whose COPY runs as long as the statement gives rows.
+const landTimeout = 10 * time.Minute
+
+// landing writes the rows of one segment to staging and marks it done, in one transaction, which begins with the first
+// row: while the segment is still being read no transaction is open.
+type landing struct {
+	*worker
+	segment segment
+	queried time.Duration
+
+	pipe  *io.PipeWriter // to the COPY, once there is a row
+	done  chan error     // how the transaction ended
+	tally *tally         // set before the pipe is closed
+	buf   []byte
+	rows  int64
+	began time.Time
+}
+
+// write takes a result batch of PARTIAL.
+func (l *landing) write(batch arrow.RecordBatch) error {
+	var err error
+	if l.buf, err = appendCopy(l.buf[:0], l.layout, l.segment.ID, batch); err != nil {
+		return err
+	}
+	l.rows += batch.NumRows()
+	if len(l.buf) == 0 {
+		return nil
+	}
+	if l.pipe == nil {
+		l.start()
+	}
+	_, err = l.pipe.Write(l.buf)
+	return err
+}
+
+// start opens the transaction beside the statement that gives the rows.
+func (l *landing) start() {
+	rows, pipe := io.Pipe()
+	l.pipe, l.done = pipe, make(chan error, 1)
+	l.began = l.Now()
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), landTimeout)
+		defer cancel()
+		err := l.transact(ctx, rows)
+		rows.CloseWithError(orEnded(err)) // a writer must not wait for a reader that is gone
+		l.done <- err
+	}()
+}
+
+func orEnded(err error) error {
+	if err == nil {
+		return io.ErrClosedPipe
+	}
+	return err
+}
+
+// abort rolls back and returns err. When it was the transaction that failed, err came from there through the pipe.
+func (l *landing) abort(err error) error {
+	if l.pipe != nil {
+		l.pipe.CloseWithError(err)
+		<-l.done
+	}
+	return err
+}
+
+// finish commits, also when ctx is done by now.
+func (l *landing) finish(ctx context.Context, t *tally) error {
+	l.tally = t
+	var err error
+	if l.pipe == nil {
+		end, cancel := l.finishing(ctx)
+		defer cancel()
+		l.began = l.Now()
+		err = l.transact(end, nil)
+	} else {
+		l.pipe.Close()
+		err = <-l.done
+	}
+	if err != nil {
+		return err
+	}
+	l.hit(faultpoint.SegmentAfterCommit)
+	l.Metrics.Segments.Add(1)
+	l.Metrics.Records.Add(t.records)
+	l.Metrics.Bytes.Add(t.bytes)
+	l.Metrics.DeadLetters.Add(int64(len(t.letters)))
+	return nil
+}
+
+// transact is the transaction of a segment. rows is nil when there are none.
+func (l *landing) transact(ctx context.Context, rows io.Reader) error {
+	err := l.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := setTimeouts(ctx, tx, landTimeout, l.config.Timeout); err != nil {
+			return err
+		}
+		if rows != nil {
+			if err := l.copy(ctx, tx, rows); err != nil {
+				return err
+			}
+		}
+		l.hit(faultpoint.SegmentStaged)
+		if err := writeLetters(ctx, tx, l.ref, l.tally.letters); err != nil {
+			return err
+		}
+		if err := l.markDone(ctx, tx); err != nil {
+			return err
+		}
+		l.hit(faultpoint.SegmentBeforeCommit)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("stage segment %d of %s: %w", l.segment.ID, l.ref, err)
+	}
+	return nil
+}
+
+func (l *landing) copy(ctx context.Context, tx *pg.Tx, rows io.Reader) error {
+	names, _ := l.layout.StagedColumns()
+	columns := []string{pg.Ident(segmentColumn)}
+	for _, n := range names {
+		columns = append(columns, pg.Ident(n))
+	}
+	sql := fmt.Sprintf("COPY %s (%s) FROM STDIN", pg.Ident(l.schema, l.ref.Staging()), strings.Join(columns, ", "))
+	_, err := tx.Raw().Conn().PgConn().CopyFrom(ctx, rows, sql)
+	return err
+}
+
+// markDone marks the segment done up to where its stream got, and opens the rest as another segment.
+func (l *landing) markDone(ctx context.Context, tx *pg.Tx) error {
+	t := l.tally
+	timings, err := json.Marshal(map[string]float64{"query": l.queried.Seconds(), "land": l.Now().Sub(l.began).Seconds()})
+	if err != nil {
+		return err
+	}
+	args := l.segment.args()
+	args["reached"], args["rows"], args["records"], args["bytes"] = t.reached, l.rows, t.records, t.bytes
+	args["dead_letters"], args["record_time"], args["leader_epoch"] = len(t.letters), t.newest, t.epoch
+	args["timings"] = string(timings)
+	if err := changeOne(ctx, tx, sqlSegmentEnd, args); err != nil {
+		return err
+	}
+	if t.reached < l.segment.ToOffset {
+		return changeOne(ctx, tx, sqlSegmentRest, args)
+	}
+	return nil
+}
+
+// setTimeouts bounds the statements of a transaction and how long it may stand idle; both end with it.
+func setTimeouts(ctx context.Context, tx *pg.Tx, statement, idle time.Duration) error {
+	_, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true)`,
+		fmt.Sprintf("%dms", statement.Milliseconds()), fmt.Sprintf("%dms", idle.Milliseconds()))
+	return err
+}

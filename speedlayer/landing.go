@@ -1,0 +1,133 @@
+package speedlayer
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// maxKey is how many bytes the text of a row's key columns may have: a row of a b-tree index holds about 2,700.
+const maxKey = 2_000
+
+// keyTooLong is a row whose key no index can hold.
+type keyTooLong struct{ bytes int }
+
+func (e *keyTooLong) Error() string {
+	return fmt.Sprintf("the key columns have %d bytes, more than the %d that an index row can hold", e.bytes, maxKey)
+}
+
+// texts are the columns of a result batch of Land, all text.
+func texts(l job.Layout, batch arrow.RecordBatch) ([]array.StringLike, error) {
+	names, _ := l.StagedColumns()
+	if int(batch.NumCols()) != len(names) {
+		return nil, fmt.Errorf("the query gave %d columns, %d are stored", batch.NumCols(), len(names))
+	}
+	out := make([]array.StringLike, len(names))
+	for i, c := range batch.Columns() {
+		s, ok := c.(array.StringLike)
+		if !ok {
+			return nil, fmt.Errorf("column %s came as %s, not as text", names[i], c.DataType())
+		}
+		out[i] = s
+	}
+	return out, nil
+}
+
+// checkKey judges the key of one row; the keys follow the lane.
+func checkKey(columns []array.StringLike, keys, row int) error {
+	n := 0
+	for _, c := range columns[1 : 1+keys] {
+		n += c.ValueLen(row)
+	}
+	if n > maxKey {
+		return &dataError{&keyTooLong{n}}
+	}
+	return nil
+}
+
+// appendCopy adds the rows of batch to buf in COPY's text format, with segment in front of each.
+func appendCopy(buf []byte, l job.Layout, segment int64, batch arrow.RecordBatch) ([]byte, error) {
+	columns, err := texts(l, batch)
+	if err != nil {
+		return buf, err
+	}
+	for row := range int(batch.NumRows()) {
+		if err := checkKey(columns, len(l.Keys), row); err != nil {
+			return buf, err
+		}
+		buf = strconv.AppendInt(buf, segment, 10)
+		for _, c := range columns {
+			buf = append(buf, '\t')
+			if c.IsNull(row) {
+				buf = append(buf, '\\', 'N')
+			} else {
+				buf = appendEscaped(buf, c.Value(row))
+			}
+		}
+		buf = append(buf, '\n')
+	}
+	return buf, nil
+}
+
+// appendEscaped adds a value in COPY's text format.
+func appendEscaped(buf []byte, s string) []byte {
+	for {
+		i := strings.IndexAny(s, "\\\n\r\t")
+		if i < 0 {
+			return append(buf, s...)
+		}
+		buf = append(buf, s[:i]...)
+		switch s[i] {
+		case '\\':
+			buf = append(buf, '\\', '\\')
+		case '\n':
+			buf = append(buf, '\\', 'n')
+		case '\r':
+			buf = append(buf, '\\', 'r')
+		case '\t':
+			buf = append(buf, '\\', 't')
+		}
+		s = s[i+1:]
+	}
+}
+
+// table is rows of text by column, as parameters of the upsert. A nil value is NULL.
+type table struct {
+	columns [][]*string
+	rows    int
+}
+
+// add copies the rows of batch.
+func (t *table) add(l job.Layout, batch arrow.RecordBatch) error {
+	columns, err := texts(l, batch)
+	if err != nil {
+		return err
+	}
+	if t.columns == nil {
+		t.columns = make([][]*string, len(columns))
+	}
+	n := int(batch.NumRows())
+	for row := range n {
+		if err := checkKey(columns, len(l.Keys), row); err != nil {
+			return err
+		}
+	}
+	for i, c := range columns {
+		values := make([]string, n)
+		for row := range n {
+			if c.IsNull(row) {
+				t.columns[i] = append(t.columns[i], nil)
+				continue
+			}
+			values[row] = strings.Clone(c.Value(row)) // the batch is valid only until we return
+			t.columns[i] = append(t.columns[i], &values[row])
+		}
+	}
+	t.rows += n
+	return nil
+}

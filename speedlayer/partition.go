@@ -1,0 +1,184 @@
+package speedlayer
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+)
+
+// owned is one partition that this run holds. Its owner is the live loop.
+type owned struct {
+	partition job.Partition
+	claim     int64
+	next      int64  // as committed
+	read      int64  // records holds what lies in [next, read)
+	epoch     int32  // of the newest fetch
+	hold      *int64 // the last hold that was seen; nil: none that counts
+	records   []*kgo.Record
+	bytes     int
+	fault     job.Fault // met at read; written once everything below is committed
+	halted    bool      // a fault stands in the row: nothing is read until it is cleared there
+	haltedAt  int       // the renewal that was running then
+}
+
+func recordBytes(rec *kgo.Record) int { return len(rec.Key) + len(rec.Value) + 64 }
+
+// absorb takes a fetch that continues at read.
+func (o *owned) absorb(f kafka.Fetched) {
+	for _, rec := range f.Records {
+		o.records = append(o.records, rec)
+		o.bytes += recordBytes(rec)
+	}
+	o.read, o.epoch = max(o.read, f.Next), f.LeaderEpoch
+}
+
+// rewind makes next the committed position: what lies below is dropped; when the records in hand do not reach up to it, or
+// begin above it, reading begins anew there.
+func (o *owned) rewind(next int64) {
+	if next < o.next || next > o.read {
+		o.records, o.bytes, o.read, o.fault = nil, 0, next, job.Fault{}
+	}
+	o.next = next
+	keep := 0
+	for keep < len(o.records) && o.records[keep].Offset < next {
+		o.bytes -= recordBytes(o.records[keep])
+		keep++
+	}
+	o.records = append([]*kgo.Record(nil), o.records[keep:]...) // lets the old ones go
+}
+
+// cutAt drops the record at offset and everything after it: the partition ends there with a fault. It reports false when
+// it already ends before.
+func (o *owned) cutAt(offset int64, f job.Fault) bool {
+	if offset >= o.read {
+		return false
+	}
+	o.records = below(o.records, offset)
+	o.bytes = 0
+	for _, rec := range o.records {
+		o.bytes += recordBytes(rec)
+	}
+	o.read, o.fault = offset, f
+	return true
+}
+
+// end is how far a commit may go now.
+func (o *owned) end() int64 {
+	if o.hold != nil {
+		return max(o.next, min(o.read, *o.hold))
+	}
+	return o.read
+}
+
+// pending says that there is something to commit.
+func (o *owned) pending() bool { return !o.halted && o.end() > o.next }
+
+// faulty says that a fault waits to be written and nothing stands before it.
+func (o *owned) faulty() bool {
+	return !o.halted && o.fault.Kind != job.FaultNone && o.next == o.read
+}
+
+// fetchable says that more may be read: nothing is wrong and not more than bound is in hand.
+func (o *owned) fetchable(bound int) bool {
+	return !o.halted && o.fault.Kind == job.FaultNone && o.bytes < bound
+}
+
+// part is what one partition gives to a batch: the records of [from, to).
+type part struct {
+	*owned
+	from, to int64
+	records  []*kgo.Record
+	letters  int
+}
+
+// cutBatch takes from every partition a first stretch of what is pending, at most limit records over all; the limit is
+// shared evenly as far as possible. A stretch that ends before the end of what is pending ends at the next record's offset.
+func cutBatch(all []*owned, limit int) []part {
+	var parts []part
+	left := 0
+	for _, o := range all {
+		if o.pending() {
+			parts = append(parts, part{owned: o, from: o.next, to: o.end(), records: below(o.records, o.end())})
+			left++
+		}
+	}
+	out := parts[:0]
+	for _, p := range parts {
+		share := (limit + left - 1) / left
+		left--
+		if len(p.records) > share {
+			p.to = p.records[share].Offset
+			p.records = p.records[:share]
+		}
+		limit -= len(p.records)
+		if p.to > p.from {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// below are the records with an offset below end.
+func below(records []*kgo.Record, end int64) []*kgo.Record {
+	n := len(records)
+	for n > 0 && records[n-1].Offset >= end {
+		n--
+	}
+	return records[:n]
+}
+
+func countRecords(parts []part) int {
+	n := 0
+	for _, p := range parts {
+		n += len(p.records)
+	}
+	return n
+}
+
+// newestTime is the latest timestamp of the part's records.
+func (p part) newestTime() *time.Time {
+	var newest *time.Time
+	for _, rec := range p.records {
+		if at := recordTime(rec); at != nil && (newest == nil || at.After(*newest)) {
+			newest = at
+		}
+	}
+	return newest
+}
+
+// lockedRow is a position row as the commit found it under its lock.
+type lockedRow struct {
+	Claim int64
+	Next  int64
+	Hold  *int64 // nil when there is none or it has expired
+	Fault string
+}
+
+// outcome is what a locked row says about a part that wants to commit.
+type outcome int
+
+const (
+	fits    outcome = iota
+	lost            // another worker has the partition
+	moved           // the position is not where the part begins
+	tooFar          // a hold stands before the part's end
+	faulted         // a fault was written beside it
+)
+
+// judge compares a part with its row; row is nil when there is none.
+func judge(p part, row *lockedRow) outcome {
+	switch {
+	case row == nil || row.Claim != p.claim:
+		return lost
+	case row.Next != p.from:
+		return moved
+	case row.Fault != "":
+		return faulted
+	case row.Hold != nil && p.to > *row.Hold:
+		return tooFar
+	}
+	return fits
+}

@@ -1,0 +1,145 @@
+package speedlayer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// Store is the SQL over the tables that speedlayer writes. It holds nothing; its methods take the transaction or pool to
+// work in. It satisfies reprocess.Replays and reprocess.Positions.
+type Store struct{}
+
+const sqlPositions = `
+SELECT p.topic_id::text AS topic_id, p.topic, p.partition,
+       CASE WHEN p.next < p.frozen_end THEN coalesce(s.open_from, p.frozen_end) ELSE p.next END AS next,
+       coalesce(s.remaining, 0) AS remaining, p.covers_from, p.frozen_end, p.leader_epoch,
+       greatest(p.record_time, s.record_time) AS record_time,
+       p.records + coalesce(s.records, 0) AS records,
+       p.dead_letters + coalesce(s.dead_letters, 0) AS dead_letters,
+       coalesce(p.owner, '') AS owner,
+       CASE WHEN p.fault <> '' THEN p.fault ELSE coalesce(f.fault, '') END AS fault,
+       CASE WHEN p.fault <> '' THEN p.fault_detail ELSE coalesce(f.error, '') END AS fault_detail,
+       coalesce(CASE WHEN p.fault <> '' THEN p.fault_from ELSE f.fault_from END, 0) AS fault_from,
+       coalesce(CASE WHEN p.fault <> '' THEN p.fault_to ELSE f.fault_to END, 0) AS fault_to
+  FROM kappactl.position p
+  LEFT JOIN LATERAL (
+       SELECT min(g.from_offset) FILTER (WHERE g.state <> 'done') AS open_from,
+              (sum(g.to_offset - g.from_offset) FILTER (WHERE g.state <> 'done'))::bigint AS remaining,
+              max(g.record_time) AS record_time, sum(g.records)::bigint AS records, sum(g.dead_letters)::bigint AS dead_letters
+         FROM kappactl.segment g
+        WHERE g.job = p.job AND g.number = p.number AND g.topic_id = p.topic_id AND g.partition = p.partition
+       ) s ON p.next < p.frozen_end
+  LEFT JOIN LATERAL (
+       SELECT g.fault, g.error, g.fault_from, g.fault_to
+         FROM kappactl.segment g
+        WHERE g.job = p.job AND g.number = p.number AND g.topic_id = p.topic_id AND g.partition = p.partition AND g.fault <> ''
+        ORDER BY g.from_offset LIMIT 1
+       ) f ON p.next < p.frozen_end
+ WHERE p.job = @job AND p.number = @number
+ ORDER BY p.topic, p.partition, p.topic_id`
+
+type positionRow struct {
+	TopicID     string
+	Topic       string
+	Partition   int32
+	Next        int64
+	Remaining   int64
+	CoversFrom  int64
+	FrozenEnd   int64
+	LeaderEpoch int32
+	RecordTime  *time.Time
+	Records     int64
+	DeadLetters int64
+	Owner       string
+	Fault       string
+	FaultDetail string
+	FaultFrom   int64
+	FaultTo     int64
+}
+
+func (r positionRow) position() (job.Position, error) {
+	id, err := job.ParseTopicID(r.TopicID)
+	if err != nil {
+		return job.Position{}, err
+	}
+	return job.Position{
+		Partition: job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition},
+		Next:      r.Next, Remaining: r.Remaining, CoversFrom: r.CoversFrom, FrozenEnd: r.FrozenEnd,
+		LeaderEpoch: r.LeaderEpoch, RecordTime: r.RecordTime, Records: r.Records, DeadLetters: r.DeadLetters, Owner: r.Owner,
+		Fault: job.Fault{Kind: job.FaultKind(r.Fault), Detail: r.FaultDetail, From: r.FaultFrom, To: r.FaultTo},
+	}, nil
+}
+
+// Positions lists the partitions of a version by topic and number. While segments are open Next is the end of the
+// contiguous done ones and Remaining the offsets that no done segment covers. Records and dead letters are those of the
+// replay and of live together.
+func (Store) Positions(ctx context.Context, db pg.DB, ref job.Ref) ([]job.Position, error) {
+	rows, err := db.Query(ctx, sqlPositions, refArgs(ref))
+	if err != nil {
+		return nil, fmt.Errorf("read positions of %s: %w", ref, err)
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowToStructByName[positionRow])
+	if err != nil {
+		return nil, fmt.Errorf("read positions of %s: %w", ref, err)
+	}
+	out := make([]job.Position, len(found))
+	for i, r := range found {
+		if out[i], err = r.position(); err != nil {
+			return nil, fmt.Errorf("read positions of %s: %w", ref, err)
+		}
+	}
+	return out, nil
+}
+
+const sqlRemove = `
+WITH positions AS (DELETE FROM kappactl.position WHERE job = @job AND number = @number)
+DELETE FROM kappactl.segment WHERE job = @job AND number = @number`
+
+// Remove deletes the positions, segments and staging table of a version, and keeps its dead letters and accepted gaps.
+// A commit in flight is waited for; a worker that comes later finds that its claims are gone.
+func (Store) Remove(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string) error {
+	if err := lockPositions(ctx, tx, ref); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, sqlRemove, refArgs(ref)); err != nil {
+		return fmt.Errorf("remove positions of %s: %w", ref, err)
+	}
+	return dropStaging(ctx, tx, ref, schema)
+}
+
+const sqlLockPositions = `
+SELECT 1 FROM kappactl.position WHERE job = @job AND number = @number ORDER BY topic_id, partition FOR UPDATE`
+
+// lockPositions takes a version's position rows in the order in which everybody takes them.
+func lockPositions(ctx context.Context, db pg.DB, ref job.Ref) error {
+	if _, err := db.Exec(ctx, sqlLockPositions, refArgs(ref)); err != nil {
+		return fmt.Errorf("lock positions of %s: %w", ref, err)
+	}
+	return nil
+}
+
+const sqlFollow = `
+INSERT INTO kappactl.position (job, number, topic_id, topic, partition, next, covers_from, frozen_end, leader_epoch)
+VALUES (@job, @number, @topic_id::uuid, @topic, @partition, @from, @from, @from, @leader_epoch)
+ON CONFLICT DO NOTHING`
+
+// Follow gives a partition that appeared later a position at f.From, without segments. Repeatable.
+func (Store) Follow(ctx context.Context, tx *pg.Tx, ref job.Ref, f job.Frozen) error {
+	args := refArgs(ref)
+	args["topic_id"], args["topic"], args["partition"] = f.TopicID.String(), f.Topic, f.ID
+	args["from"], args["leader_epoch"] = f.From, f.LeaderEpoch
+	if _, err := tx.Exec(ctx, sqlFollow, args); err != nil {
+		return fmt.Errorf("follow %s for %s: %w", f.Partition, ref, err)
+	}
+	return nil
+}
+
+func refArgs(ref job.Ref) pgx.NamedArgs {
+	return pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number)}
+}

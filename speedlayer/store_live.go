@@ -1,0 +1,274 @@
+package speedlayer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/faultpoint"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+const heldColumns = `topic_id::text AS topic_id, topic, partition, claim, next, leader_epoch, fault`
+
+// leasedPosition is how positions are owned. A claim waits for a commit in flight and returns the true position.
+var leasedPosition = pg.Leased{
+	Table: "kappactl.position", Key: "job, number, topic_id, partition", Order: "topic_id, partition",
+	Columns: heldColumns, Wait: true,
+}
+
+// heldPosition is a position row as its owner sees it.
+type heldPosition struct {
+	TopicID     string
+	Topic       string
+	Partition   int32
+	Claim       int64
+	Next        int64
+	LeaderEpoch int32
+	Fault       string
+}
+
+func (h heldPosition) partition() (job.Partition, error) {
+	id, err := job.ParseTopicID(h.TopicID)
+	return job.Partition{Topic: h.Topic, TopicID: id, ID: h.Partition}, err
+}
+
+const (
+	whereVersion  = `r.job = @job AND r.number = @number`
+	whereListed   = whereVersion + ` AND (r.topic_id, r.partition) IN (SELECT * FROM unnest(@topic_ids::uuid[], @partitions::integer[]))`
+	whereClaims   = whereVersion + ` AND (r.topic_id, r.partition, r.claim) IN (SELECT * FROM unnest(@topic_ids::uuid[], @partitions::integer[], @claims::bigint[]))`
+	sqlLockListed = `
+SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault,
+       CASE WHEN hold_until > clock_timestamp() THEN hold END AS hold
+  FROM kappactl.position AS r WHERE ` + whereListed + ` ORDER BY topic_id, partition FOR UPDATE`
+	sqlHolds = `
+SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault,
+       CASE WHEN hold_until > clock_timestamp() THEN hold END AS hold
+  FROM kappactl.position AS r WHERE ` + whereListed
+	sqlShares = `
+SELECT count(*) AS total, count(*) FILTER (WHERE owner IS NULL OR lease < clock_timestamp()) AS free
+  FROM kappactl.position WHERE job = @job AND number = @number`
+	sqlMove = `
+UPDATE kappactl.position AS p
+   SET next = b.to_offset, leader_epoch = b.leader_epoch, record_time = greatest(p.record_time, b.record_time),
+       records = p.records + b.records, dead_letters = p.dead_letters + b.dead_letters,
+       lease = CASE WHEN p.owner = @owner THEN clock_timestamp() + @lease::interval ELSE p.lease END
+  FROM unnest(@topic_ids::uuid[], @partitions::integer[], @claims::bigint[], @froms::bigint[], @tos::bigint[],
+              @epochs::integer[], @times::timestamptz[], @records::bigint[], @letters::bigint[])
+       AS b (topic_id, partition, claim, from_offset, to_offset, leader_epoch, record_time, records, dead_letters)
+ WHERE p.job = @job AND p.number = @number AND p.topic_id = b.topic_id AND p.partition = b.partition
+   AND p.claim = b.claim AND p.next = b.from_offset AND p.fault = ''
+   AND (p.hold IS NULL OR p.hold_until <= clock_timestamp() OR b.to_offset <= p.hold)`
+	sqlFault = `
+UPDATE kappactl.position
+   SET fault = @fault, fault_detail = @detail, fault_from = @fault_from, fault_to = @fault_to
+ WHERE job = @job AND number = @number AND topic_id = @topic_id::uuid AND partition = @partition
+   AND claim = @claim AND next = @next AND fault = ''`
+)
+
+// claims are the positions that a run holds, by partition.
+type claims map[job.Partition]int64
+
+func (c claims) args(ref job.Ref) pgx.NamedArgs {
+	var ids []string
+	var partitions []int32
+	var numbers []int64
+	for p, claim := range c {
+		ids, partitions, numbers = append(ids, p.TopicID.String()), append(partitions, p.ID), append(numbers, claim)
+	}
+	args := refArgs(ref)
+	args["topic_ids"], args["partitions"], args["claims"] = ids, partitions, numbers
+	return args
+}
+
+// claimPositions takes up to n positions of the version that nobody holds.
+func (r *run) claimPositions(ctx context.Context, n int) ([]heldPosition, error) {
+	return pg.Claim[heldPosition](ctx, r.Pool, leasedPosition, r.Agent, r.config.Lease, n, whereVersion, refArgs(r.ref))
+}
+
+// reclaim gives up what is held and claims it again, which waits for a commit of ours that may still be in flight. What
+// is missing in the answer was lost.
+func (r *run) reclaim(ctx context.Context, held claims) (got []heldPosition, err error) {
+	args := held.args(r.ref)
+	err = r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := r.lockListed(ctx, tx, args); err != nil {
+			return err
+		}
+		if err := pg.Release(ctx, tx, leasedPosition, r.Agent, whereClaims, args); err != nil {
+			return err
+		}
+		got, err = pg.Claim[heldPosition](ctx, tx, leasedPosition, r.Agent, r.config.Lease, len(held), whereListed, args)
+		return err
+	})
+	return got, err
+}
+
+// renewPositions prolongs what is held and returns it.
+func (r *run) renewPositions(ctx context.Context, held claims) (got []heldPosition, err error) {
+	args := held.args(r.ref)
+	err = r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := r.lockListed(ctx, tx, args); err != nil {
+			return err
+		}
+		got, err = pg.Renew[heldPosition](ctx, tx, leasedPosition, r.Agent, r.config.Lease, whereClaims, args)
+		return err
+	})
+	return got, err
+}
+
+// lockListed takes the rows in the order in which everybody takes them.
+func (r *run) lockListed(ctx context.Context, tx *pg.Tx, args pgx.NamedArgs) error {
+	_, err := tx.Exec(ctx, sqlLockListed, args)
+	return err
+}
+
+func (r *run) releasePositions(ctx context.Context, held claims) error {
+	if len(held) == 0 {
+		return nil
+	}
+	args := held.args(r.ref)
+	return r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := r.lockListed(ctx, tx, args); err != nil {
+			return err
+		}
+		return pg.Release(ctx, tx, leasedPosition, r.Agent, whereClaims, args)
+	})
+}
+
+// readRows reads rows of positions by partition.
+func (r *run) readRows(ctx context.Context, db pg.DB, sql string, args pgx.NamedArgs) (map[job.Partition]*lockedRow, error) {
+	type row struct {
+		TopicID   string
+		Topic     string
+		Partition int32
+		lockedRow
+	}
+	rows, err := db.Query(ctx, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	out := map[job.Partition]*lockedRow{}
+	var one row
+	_, err = pgx.ForEachRow(rows, []any{&one.TopicID, &one.Topic, &one.Partition, &one.Claim, &one.Next, &one.Fault, &one.Hold}, func() error {
+		id, err := job.ParseTopicID(one.TopicID)
+		found := one.lockedRow
+		out[job.Partition{Topic: one.Topic, TopicID: id, ID: one.Partition}] = &found
+		return err
+	})
+	return out, err
+}
+
+// batch is what one live transaction writes.
+type batch struct {
+	parts   []part
+	rows    *table
+	letters []letter
+}
+
+// staleError is a batch that does not fit the position rows; nothing of it was written.
+type staleError struct {
+	rows map[job.Partition]*lockedRow
+}
+
+func (e *staleError) Error() string { return "the positions are not where the batch expects them" }
+
+// commit writes a batch and moves the positions over it, in one transaction. It goes on when ctx is done.
+func (r *run) commit(ctx context.Context, b batch) error {
+	ctx, cancel := r.finishing(ctx)
+	defer cancel()
+	err := r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := setTimeouts(ctx, tx, r.config.Timeout, r.config.Timeout); err != nil {
+			return err
+		}
+		r.hit(faultpoint.LiveBegin)
+		if err := r.move(ctx, tx, b); err != nil {
+			return err
+		}
+		r.hit(faultpoint.LivePositions)
+		if err := writeLetters(ctx, tx, r.ref, b.letters); err != nil {
+			return err
+		}
+		if b.rows.rows > 0 {
+			if err := r.merge(ctx, tx, b.rows); err != nil {
+				return err
+			}
+		}
+		r.hit(faultpoint.LiveUpserted)
+		r.hit(faultpoint.LiveBeforeCommit)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("commit %d records of %s: %w", countRecords(b.parts), r.ref, err)
+	}
+	return nil
+}
+
+// move locks the position rows, checks every part against its row and moves them all, or none.
+func (r *run) move(ctx context.Context, tx *pg.Tx, b batch) error {
+	args := moveArgs(r.ref, b.parts)
+	rows, err := r.readRows(ctx, tx, sqlLockListed, args)
+	if err != nil {
+		return fmt.Errorf("lock positions: %w", err)
+	}
+	for _, p := range b.parts {
+		if judge(p, rows[p.partition]) != fits {
+			return &staleError{rows}
+		}
+	}
+	args["owner"], args["lease"] = r.Agent, interval(r.config.Lease)
+	tag, err := tx.Exec(ctx, sqlMove, args)
+	if err != nil {
+		return fmt.Errorf("move positions: %w", err)
+	}
+	if tag.RowsAffected() != int64(len(b.parts)) {
+		return &staleError{rows}
+	}
+	return nil
+}
+
+func moveArgs(ref job.Ref, parts []part) pgx.NamedArgs {
+	var (
+		ids                    []string
+		partitions, epochs     []int32
+		numbers, froms, tos    []int64
+		times                  []*time.Time
+		recordCounts, letterNs []int64
+	)
+	for _, p := range parts {
+		ids, partitions, epochs = append(ids, p.partition.TopicID.String()), append(partitions, p.partition.ID), append(epochs, p.epoch)
+		numbers, froms, tos = append(numbers, p.claim), append(froms, p.from), append(tos, p.to)
+		times = append(times, p.newestTime())
+		recordCounts, letterNs = append(recordCounts, int64(len(p.records))), append(letterNs, int64(p.letters))
+	}
+	args := refArgs(ref)
+	args["topic_ids"], args["partitions"], args["claims"], args["epochs"] = ids, partitions, numbers, epochs
+	args["froms"], args["tos"], args["times"], args["records"], args["letters"] = froms, tos, times, recordCounts, letterNs
+	return args
+}
+
+// merge is the last statement of the transaction: it holds the row locks that readers of the same keys wait for least.
+func (r *run) merge(ctx context.Context, tx *pg.Tx, t *table) error {
+	args := make([]any, len(t.columns))
+	for i, c := range t.columns {
+		args[i] = c
+	}
+	if _, err := tx.Raw().Exec(ctx, r.upsert, args...); err != nil {
+		return fmt.Errorf("merge %d rows: %w", t.rows, err)
+	}
+	return nil
+}
+
+// writeFault writes a fault beside a position, if it is still held and still there. done says that it stands.
+func (r *run) writeFault(ctx context.Context, o *owned) (done bool, err error) {
+	args := refArgs(r.ref)
+	args["topic_id"], args["partition"], args["claim"], args["next"] = o.partition.TopicID.String(), o.partition.ID, o.claim, o.next
+	args["fault"], args["detail"], args["fault_from"], args["fault_to"] = string(o.fault.Kind), printable(o.fault.Detail), o.fault.From, o.fault.To
+	tag, err := r.Pool.Exec(ctx, sqlFault, args)
+	if err != nil {
+		return false, fmt.Errorf("write the fault of %s of %s: %w", o.partition, r.ref, err)
+	}
+	return tag.RowsAffected() > 0, nil
+}

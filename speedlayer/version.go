@@ -1,0 +1,115 @@
+package speedlayer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/query"
+)
+
+const (
+	sqlVersion = `
+SELECT phase, paused_at IS NOT NULL AS paused, lanes, dialect, spec, layout
+  FROM kappactl.version WHERE job = @job AND number = @number`
+	sqlPhase = `
+SELECT phase, paused_at IS NOT NULL AS paused FROM kappactl.version WHERE job = @job AND number = @number`
+)
+
+// version is one version with all that its work needs. It is not changed once loaded.
+type version struct {
+	ref      job.Ref
+	spec     *job.Spec
+	layout   job.Layout
+	lanes    int
+	compiled *query.Compiled
+	land     string // PARTIAL as text columns in the order of Layout.StagedColumns
+	upsert   string
+	schema   string // of the version table and of staging
+}
+
+// standing is what the controller wants of a version.
+type standing struct {
+	Phase  string
+	Paused bool
+}
+
+// mode is what a standing asks of an agent.
+type mode int
+
+const (
+	over    mode = iota // nothing, and nothing later in this Run
+	waiting             // nothing now
+	replaying
+	following
+)
+
+func (s standing) mode() mode {
+	phase := job.Phase(s.Phase)
+	switch {
+	case s.Paused || phase.Ended() || phase == job.Retiring:
+		return over
+	case phase == job.Replaying:
+		return replaying
+	case phase.Consumes():
+		return following
+	case phase == job.Building:
+		return waiting
+	}
+	return over
+}
+
+// load reads a version and compiles its query.
+func (e *Engine) load(ctx context.Context, ref job.Ref) (*version, error) {
+	var row struct {
+		Phase        string
+		Paused       bool
+		Lanes        int
+		Dialect      int
+		Spec, Layout []byte
+	}
+	err := e.Pool.QueryRow(ctx, sqlVersion, refArgs(ref)).Scan(&row.Phase, &row.Paused, &row.Lanes, &row.Dialect, &row.Spec, &row.Layout)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, fmt.Errorf("load %s: no such version", ref)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load %s: %w", ref, err)
+	}
+	if row.Dialect != query.Dialect {
+		return nil, fmt.Errorf("load %s: it was staged in dialect %d, this agent runs dialect %d", ref, row.Dialect, query.Dialect)
+	}
+	v := &version{ref: ref, spec: &job.Spec{}, lanes: row.Lanes}
+	if err := json.Unmarshal(row.Spec, v.spec); err != nil {
+		return nil, fmt.Errorf("load %s: read its spec: %w", ref, err)
+	}
+	if err := json.Unmarshal(row.Layout, &v.layout); err != nil {
+		return nil, fmt.Errorf("load %s: read its layout: %w", ref, err)
+	}
+	if v.compiled, err = query.Compile(ctx, v.spec); err != nil {
+		return nil, fmt.Errorf("compile %s: %w", ref, err)
+	}
+	names, types := v.layout.StagedColumns()
+	if n, t := v.compiled.Layout.StagedColumns(); !slices.Equal(names, n) || !slices.Equal(types, t) {
+		return nil, fmt.Errorf("compile %s: its query gives columns %v %v here, its table has %v %v", ref, n, t, names, types)
+	}
+	v.land, v.schema = v.compiled.Land(v.lanes), v.spec.Serve.View.Schema
+	v.upsert = upsert(ref, v.schema, v.layout)
+	return v, nil
+}
+
+func (e *Engine) standing(ctx context.Context, ref job.Ref) (standing, error) {
+	var s standing
+	err := e.Pool.QueryRow(ctx, sqlPhase, refArgs(ref)).Scan(&s.Phase, &s.Paused)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return standing{Phase: string(job.Retired)}, nil
+	}
+	if err != nil {
+		return s, fmt.Errorf("read the phase of %s: %w", ref, err)
+	}
+	return s, nil
+}
