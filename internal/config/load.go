@@ -123,8 +123,12 @@ func (s *Settings) check() error {
 	return nil
 }
 
-// NeedBrokers refuses settings that name no broker.
+// NeedBrokers refuses settings that name no broker, or a way to talk to them that this release lacks: what is set is never
+// ignored, least of all encryption.
 func (s Settings) NeedBrokers() error {
+	if s.Kafka.TLS.Enabled || s.Kafka.SASL.Mechanism != "" {
+		return usage("kafka.tls and kafka.sasl are not in this release", "remove them to talk to the brokers in plain text, if that is allowed where you are")
+	}
 	if len(s.Brokers) > 0 {
 		return nil
 	}

@@ -156,7 +156,6 @@ serve:
   view: later
   key: [x]
   keep: 90d
-replay: {max_rate: 1MB/s}
 checks:
   - {name: a, diff: {max_changed: 1%}}
   - {name: b, sql: SELECT true, when: after}
@@ -167,7 +166,7 @@ checks:
 	}
 	for _, want := range []string{
 		"job.yaml:2:7: mode: ", "job.yaml:3:31: source.format: ", "job.yaml:7:8: serve.key: ", "job.yaml:8:9: serve.keep: ",
-		"job.yaml:9:20: replay.max_rate: ", "job.yaml:11:21: checks[0].diff: ", "job.yaml:12:39: checks[1].when: ", "not in this release",
+		"job.yaml:10:21: checks[0].diff: ", "job.yaml:11:39: checks[1].when: ", "not in this release",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)

@@ -21,9 +21,6 @@ func (s *Spec) Supported() error {
 	if s.Serve.Keep > 0 {
 		later("serve.keep", "expiry of old rows (serve.keep)", "remove it; old rows can be hidden with serve.where")
 	}
-	if s.Replay.MaxRate > 0 {
-		later("replay.max_rate", "a limit on the replay's rate (replay.max_rate)", "remove it; replay.workers: 1 is the slowest replay")
-	}
 	for i, c := range s.Checks {
 		at := fmt.Sprintf("checks[%d]", i)
 		if c.Diff != nil {

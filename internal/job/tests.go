@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -59,26 +60,27 @@ func rowList(to *[]map[string]any) strict.Value {
 
 // anyValue is n as JSON would hold it. Numbers keep their text.
 func anyValue(d *strict.Document, n *yaml.Node, path string) any {
-	switch n.Kind {
-	case yaml.MappingNode:
+	if n.Kind == yaml.MappingNode {
 		row := map[string]any{}
 		d.Entries(n, path, func(name, at string, _, value *yaml.Node) { row[name] = anyValue(d, value, at) })
 		return row
-	case yaml.SequenceNode:
+	}
+	if n.Kind == yaml.SequenceNode {
 		list := make([]any, len(n.Content))
 		for i, c := range n.Content {
 			list[i] = anyValue(d, c, fmt.Sprintf("%s[%d]", path, i))
 		}
 		return list
-	case yaml.AliasNode:
-		d.Refuse(n, path, "an alias (*"+n.Value+") stands here", "write the value itself; anchors and aliases are not taken")
+	}
+	if n.Tag == "!!null" && n.Kind == yaml.ScalarNode {
+		return nil
+	}
+	if !d.Plain(n, path) {
 		return nil
 	}
 	switch n.Tag {
-	case "!!null":
-		return nil
 	case "!!bool":
-		return n.Value == "true" || n.Value == "True" || n.Value == "TRUE"
+		return strings.EqualFold(n.Value, "true")
 	case "!!int", "!!float":
 		var number json.Number
 		if json.Unmarshal([]byte(n.Value), &number) != nil || number.String() != n.Value {

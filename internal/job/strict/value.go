@@ -31,12 +31,13 @@ type Key struct {
 // read notes the place of n and reads it; what is more than plain data is refused here, once for all.
 func (d *Document) read(v Value, n *yaml.Node, path string) {
 	d.nodes[path] = n
-	if d.plain(n, path) {
+	if d.Plain(n, path) {
 		v.Read(d, n, path)
 	}
 }
 
-func (d *Document) plain(n *yaml.Node, path string) bool {
+// Plain says that n is plain data with a value; it refuses what is not.
+func (d *Document) Plain(n *yaml.Node, path string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
 		d.Refuse(n, path, "an alias (*"+n.Value+") stands here", "write the value itself; anchors and aliases are not taken")
@@ -54,10 +55,10 @@ func (d *Document) plain(n *yaml.Node, path string) bool {
 
 // kindOf names what stands at n, for messages.
 func kindOf(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
+	if n.Kind == yaml.MappingNode {
 		return "a mapping"
-	case yaml.SequenceNode:
+	}
+	if n.Kind == yaml.SequenceNode {
 		return "a list"
 	}
 	switch n.Tag {
