@@ -213,18 +213,20 @@ func TestColumnKeys(t *testing.T) {
 	}
 }
 
-func TestFlightsLoadWhole(t *testing.T) {
+func TestFlightsLoadWhole(t *testing.T) { kafkatest.Each(t, flightsLoadWhole) }
+
+func flightsLoadWhole(t *testing.T, brokers []string) {
 	const n = 300_000
-	brokers := kafkatest.Fake(t)
+	topic := kafkatest.Name("flights")
 	path := parquet(t, fmt.Sprintf(`SELECT TIMESTAMP '2001-01-01' + to_minutes(range) AS date, (hash(range) %% 200)::BIGINT - 20 AS delay,
 		(hash(range) %% 2000)::BIGINT AS distance, 'A' || (range %% 97) AS origin, 'B' || (range %% 89) AS destination FROM range(%d)`, n))
 	var last Loaded
-	loaded := load(t, brokers, LoadConfig{File: path, Topic: "flights", Key: "origin", Progress: func(l Loaded) { last = l }})
+	loaded := load(t, brokers, LoadConfig{File: path, Topic: topic, Key: "origin", Progress: func(l Loaded) { last = l }})
 	if loaded.Records != n || loaded.Partitions != defaultPartitions || last.Records > n {
 		t.Fatalf("loaded %+v, progress %+v", loaded, last)
 	}
 	count, sum, bytes := 0, 0, int64(0)
-	for p, records := range read(t, brokers, "flights", n) {
+	for p, records := range read(t, brokers, topic, n) {
 		previous := ""
 		for _, r := range records {
 			var v struct {
@@ -261,15 +263,17 @@ func oracle(t *testing.T, sql string) string {
 	return out[0][0]
 }
 
-func TestOldRecordsStayInATopicThatLoadMakes(t *testing.T) {
-	brokers := kafkatest.Fake(t)
-	load(t, brokers, LoadConfig{File: file(t, "r.ndjson", "{}\n"), Topic: "kept"})
+func TestOldRecordsStayInATopicThatLoadMakes(t *testing.T) { kafkatest.Each(t, oldRecordsStay) }
+
+func oldRecordsStay(t *testing.T, brokers []string) {
+	topic := kafkatest.Name("kept")
+	load(t, brokers, LoadConfig{File: file(t, "r.ndjson", "{}\n"), Topic: topic})
 	admin, err := kafka.NewAdmin(kafka.Config{Brokers: brokers})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
-	facts, err := admin.Topics(t.Context(), []string{"kept"})
+	facts, err := admin.Topics(t.Context(), []string{topic})
 	if err != nil || facts[0].RetentionMS != -1 || len(facts[0].Partitions) != 4 {
 		t.Errorf("%+v, %v", facts, err)
 	}

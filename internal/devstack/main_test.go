@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/kappactl/kappactl/internal/kafkatest"
 )
 
 // holdVariable makes the test binary run a stack on that folder until it is killed.
@@ -17,7 +19,16 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(holdVariable); dir != "" {
 		os.Exit(hold(dir))
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(tests{m})
+}
+
+// tests ends the real broker that tests started before goroutines are counted.
+type tests struct{ m *testing.M }
+
+// Run implements goleak.TestingM.
+func (t tests) Run() int {
+	defer kafkatest.Stop()
+	return t.m.Run()
 }
 
 func hold(dir string) int {

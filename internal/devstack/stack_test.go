@@ -6,7 +6,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -212,6 +214,69 @@ func TestMissingBinariesAreARefusalWithACure(t *testing.T) {
 	var refusal *job.Refusal
 	if !errors.As(err, &refusal) || refusal.Code != job.ExitUsage || !strings.Contains(refusal.Cause, "/nowhere") {
 		t.Errorf("error: %v", err)
+	}
+}
+
+func TestStackUnderAFolderOfRootsOwnKeepsItsClusterElsewhere(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("not root: the cluster's account is ours")
+		return
+	}
+	dir := t.TempDir() // below a folder of mode 0700, as root's home
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := startStack(t, Config{Data: dir})
+	st, err := readState(dir)
+	if err != nil || strings.HasPrefix(st.PostgresData, dir) || st.PostgresData == "" {
+		t.Errorf("the cluster lives in %q: %v", st.PostgresData, err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(st.PostgresData) })
+	run(t, s.DSN, "CREATE TABLE kept AS SELECT 7 AS n")
+	closeStack(t, s)
+
+	s = startStack(t, Config{Data: dir})
+	defer closeStack(t, s)
+	if n := scan[int](t, s.DSN, "SELECT n FROM kept"); n != 7 {
+		t.Errorf("kept.n = %d", n)
+	}
+}
+
+// TestOrdinaryUserRunsAStack runs a test of this binary again as an account without rights.
+func TestOrdinaryUserRunsAStack(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Log("not root: the other tests run as an ordinary user")
+		return
+	}
+	nobody, err := user.Lookup("nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	uid, err1 := strconv.Atoi(nobody.Uid)
+	gid, err2 := strconv.Atoi(nobody.Gid)
+	program, err3 := os.ReadFile(os.Args[0])
+	dir := folder(t)
+	home, copied := filepath.Join(dir, "home"), filepath.Join(dir, "devstack.test")
+	err = errors.Join(err1, err2, err3, os.WriteFile(copied, program, 0o755), os.Mkdir(home, 0o700), os.Chown(home, uid, gid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), copied, "-test.run=^TestRestartFindsTopicsTablesAndPortsAgain$", "-test.v")
+	cmd.Dir, cmd.Env = home, append(os.Environ(), "HOME="+home, "TMPDIR="+home)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestServerThatEndsByItselfIsNoticed(t *testing.T) {
+	s := startStack(t, Config{Data: folder(t)})
+	defer closeStack(t, s)
+	if err := syscall.Kill(s.server.PID(), syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), "ended by itself") {
+		t.Errorf("error %v", err)
 	}
 }
 

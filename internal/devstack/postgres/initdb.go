@@ -69,11 +69,14 @@ func (c Config) initdb(ctx context.Context, acc *account, dir string) error {
 	if err := acc.own(given); err != nil {
 		return err
 	}
+	args := []string{"--encoding=UTF8", "--username=" + role, "--pwfile=" + given, "--auth=scram-sha-256", "--no-instructions"}
+	if c.Settings["fsync"] == "off" {
+		args = append(args, "--no-sync")
+	}
 	var last error
 	// C.UTF-8 is missing on some systems; C sorts the same way.
 	for _, locale := range []string{"C.UTF-8", "C"} {
-		last = runInitdb(ctx, c.Bin, acc, dir, "--locale="+locale, "--encoding=UTF8", "--username="+role,
-			"--pwfile="+given, "--auth=scram-sha-256", "--no-sync", "--no-instructions")
+		last = runInitdb(ctx, c.Bin, acc, dir, append(args, "--locale="+locale)...)
 		if last == nil || ctx.Err() != nil {
 			break
 		}
