@@ -78,10 +78,15 @@ func (c *client) Close() { c.pool.Close() }
 
 // resolve finds the version that a verb is about.
 func (c *client) resolve(ctx context.Context, t target, verb reprocess.Verb) (job.Ref, error) {
-	if t.Number != nil {
-		return job.Ref{Job: t.Job, Number: *t.Number}, nil
+	if t.Number == nil {
+		return c.store.Resolve(ctx, t.Job, verb)
 	}
-	return c.store.Resolve(ctx, t.Job, verb)
+	status, err := c.store.Status(ctx, t.Job)
+	if err != nil {
+		return job.Ref{}, err
+	}
+	_, err = versionOf(status, *t.Number)
+	return job.Ref{Job: t.Job, Number: *t.Number}, err
 }
 
 // statuses are those of one job, or of all.
@@ -128,9 +133,13 @@ func (c *client) clusterID(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer admin.Close()
-	ctx, cancel := context.WithTimeout(ctx, brokerPatience)
+	short, cancel := context.WithTimeout(ctx, brokerPatience)
 	defer cancel()
-	return admin.ClusterID(ctx)
+	id, err := admin.ClusterID(short)
+	if err != nil && short.Err() != nil && ctx.Err() == nil {
+		return "", &kafka.ConnectError{Brokers: k.Brokers, Err: fmt.Errorf("no answer in %s", brokerPatience)}
+	}
+	return id, err
 }
 
 // views answers questions about serving views.
