@@ -1,0 +1,27 @@
+package reprocess
+
+// The places where the kill tests end the process (internal/faultpoint).
+const (
+	FaultDeployCreated   = "deploy.created"   // the version's table is there
+	FaultDeployFrozen    = "deploy.frozen"    // the ranges to replay are committed
+	FaultDeployFilled    = "deploy.filled"    // the table holds the replay
+	FaultDeployIndexed   = "deploy.indexed"   // and its unique index
+	FaultDeploySealed    = "deploy.sealed"    // positions stand at the frozen ends
+	FaultDeployVerified  = "deploy.verified"  // the checks passed
+	FaultPromoteHeld     = "promote.held"     // the barrier stands
+	FaultPromoteChecked  = "promote.checked"  // the flip's conditions hold, the transaction is open
+	FaultPromoteFlipping = "promote.flipping" // the view is switched, the transaction is open
+	FaultPromoteFlipped  = "promote.flipped"  // the flip is committed
+	FaultPromoteAnswered = "promote.answered" // who asked has the answer
+	FaultRetireMarked    = "retire.marked"    // the version is retiring
+	FaultRetireDropped   = "retire.dropped"   // its table is gone
+)
+
+// FaultNames lists the fault points of this package.
+func FaultNames() []string {
+	return []string{
+		FaultDeployCreated, FaultDeployFrozen, FaultDeployFilled, FaultDeployIndexed, FaultDeploySealed, FaultDeployVerified,
+		FaultPromoteHeld, FaultPromoteChecked, FaultPromoteFlipping, FaultPromoteFlipped, FaultPromoteAnswered,
+		FaultRetireMarked, FaultRetireDropped,
+	}
+}

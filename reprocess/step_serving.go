@@ -1,0 +1,187 @@
+package reprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// retireAgainAfter is how long an automatic retire that was refused waits.
+const retireAgainAfter = time.Minute
+
+// serving watches a version that is live or standby: its timers, checks after the flip, and deployments that only flip.
+func (w *watch) serving(ctx context.Context, st *state) (next, error) {
+	s, err := w.sample(ctx, st)
+	if err != nil {
+		return done, err
+	}
+	if n, err := w.follow(ctx, st, s); n > 0 || err != nil {
+		return again, err
+	}
+	switch {
+	case st.State == job.RollingOut:
+		return w.flipOnly(ctx, st)
+	case st.State == job.Observing && st.Phase == job.Live:
+		return w.observing(ctx, st)
+	case st.Phase == job.Standby:
+		return w.standby(ctx, st)
+	}
+	return later, nil
+}
+
+// flipOnly does a deployment of a version that is standby, or writes the live version's view anew.
+func (w *watch) flipOnly(ctx context.Context, st *state) (next, error) {
+	if !st.FlipOnly {
+		return later, nil
+	}
+	if st.isLive() {
+		err := w.c.apply(ctx, st)
+		if a, ok := answerOf("", err); err != nil && ok {
+			return w.say(ctx, st, job.Settled, a)
+		}
+		return again, err
+	}
+	return w.promoteItself(ctx, st)
+}
+
+// observing ends the rollback window, and flips back when a check fails twice in a row.
+func (w *watch) observing(ctx context.Context, st *state) (next, error) {
+	if st.ObserveUntil == nil || !st.Now.Before(*st.ObserveUntil) {
+		err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+			if err := setState(ctx, tx, st, job.Settled, nil); err != nil {
+				return err
+			}
+			return addEvent(ctx, tx, st.entry("settled", "the rollback window is over"))
+		})
+		return again, err
+	}
+	return w.checkAfter(ctx, st)
+}
+
+// afterChecks keeps when the checks after the flip ran last and how often each failed since.
+type afterChecks struct {
+	ran    map[string]time.Time
+	failed map[string]int
+}
+
+func (w *watch) checkAfter(ctx context.Context, st *state) (next, error) {
+	if w.after.ran == nil {
+		w.after = afterChecks{ran: map[string]time.Time{}, failed: map[string]int{}}
+	}
+	now := w.c.Now()
+	var due []job.Check
+	for _, k := range st.spec.Checks {
+		if k.When != checkBefore && k.When != "" && now.Sub(w.after.ran[k.Name]) >= max(k.Every, w.c.config.Tick) {
+			due = append(due, k)
+		}
+	}
+	if len(due) == 0 {
+		return later, nil
+	}
+	var results []CheckResult
+	err := w.during(ctx, st, func(ctx context.Context) error {
+		var err error
+		results, err = w.c.checkLive(ctx, st, due)
+		return err
+	})
+	if err != nil {
+		return w.passing(st, err)
+	}
+	for _, r := range results {
+		w.after.ran[r.Name] = now
+		switch r.Outcome {
+		case CheckPass:
+			w.after.failed[r.Name] = 0
+		case CheckNoAnswer:
+			w.c.log(st).Warn("a check gives no answer", "check", r.Name, "reason", r.Detail)
+		case CheckFail:
+			w.after.failed[r.Name]++
+			if w.after.failed[r.Name] >= 2 {
+				return w.flipBack(ctx, st, r)
+			}
+		}
+	}
+	return later, nil
+}
+
+// flipBack rolls back by itself.
+func (w *watch) flipBack(ctx context.Context, st *state, r CheckResult) (next, error) {
+	if st.Previous == nil {
+		return later, nil
+	}
+	to := job.Ref{Job: job.Name(st.Job), Number: job.Number(*st.Previous)}
+	reason := fmt.Sprintf("check %q failed twice in a row: %s", r.Name, r.Detail)
+	err := w.during(ctx, st, func(ctx context.Context) error {
+		_, err := w.c.rollback(ctx, actor{deployment: st.ID, claim: st.claim, by: "kappactl", reason: reason}, to, Args{})
+		return err
+	})
+	var refusal *job.Refusal
+	if errors.As(err, &refusal) {
+		w.c.log(st).Error("cannot roll back", "reason", refusal.Cause)
+		return later, nil
+	}
+	return again, err
+}
+
+// standby retires itself when its window is over.
+func (w *watch) standby(ctx context.Context, st *state) (next, error) {
+	over := st.StandbyUntil != nil && !st.Now.Before(*st.StandbyUntil)
+	now := w.c.Now()
+	if !over || st.PinnedAt != nil || !st.spec.AutoRetire || now.Sub(w.tidy) < retireAgainAfter {
+		return later, nil
+	}
+	w.tidy = now
+	err := w.c.retire(ctx, actor{deployment: st.ID, claim: st.claim, by: "kappactl", reason: "the rollback window is over"}, st.ref(), Args{})
+	var refusal *job.Refusal
+	if errors.As(err, &refusal) {
+		w.c.log(st).Warn("not retired", "reason", refusal.Cause)
+		return later, nil
+	}
+	return again, err
+}
+
+// clean removes what a version that ended leaves behind, once no worker holds anything of it.
+func (w *watch) clean(ctx context.Context, st *state) (next, error) {
+	n, err := working(ctx, w.c.Pool, st)
+	if err != nil {
+		return done, err
+	}
+	if n > 0 {
+		return later, nil
+	}
+	if err := w.c.Tables.Drop(ctx, w.c.Pool, st.ref(), st.schema()); err != nil {
+		if pg.Unreachable(err) || ctx.Err() != nil {
+			return done, err
+		}
+		w.c.log(st).Warn("table not dropped yet", "reason", err)
+		return later, nil
+	}
+	w.c.hit(FaultRetireDropped)
+	limited, cancel := context.WithTimeout(ctx, w.c.config.AskTimeout)
+	defer cancel()
+	if err := w.c.Topics.DeleteGroup(limited, st.ref().Group()); err != nil {
+		// It only carries advisory offsets, which expire by themselves.
+		w.c.log(st).Warn("consumer group not deleted", "group", st.ref().Group(), "reason", err)
+	}
+	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := fence(ctx, tx, st); err != nil {
+			return err
+		}
+		if err := w.c.Replays.Remove(ctx, tx, st.ref(), st.schema()); err != nil {
+			return err
+		}
+		if err := endVersion(ctx, tx, st); err != nil {
+			return err
+		}
+		return addEvent(ctx, tx, st.entry("cleaned", "table, positions and consumer group are gone"))
+	})
+	if err != nil {
+		return done, err
+	}
+	w.c.log(st).Info("cleaned up", "phase", st.Phase)
+	return done, nil
+}

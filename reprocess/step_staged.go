@@ -1,0 +1,124 @@
+package reprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// untilStaged and untilCaughtUp are where a deployment may be asked to stop before its checks.
+const (
+	untilStaged   = "staged"
+	untilCaughtUp = "caught_up"
+	untilVerified = "verified"
+)
+
+// staged decides where the replay begins, refuses to lose results, makes the table and freezes the ranges.
+func (w *watch) staged(ctx context.Context, st *state) (next, error) {
+	if st.PausedAt != nil || (st.State == job.Waiting && st.Until == untilStaged) {
+		return later, nil
+	}
+	frozen, err := w.plan(ctx, st)
+	var r *job.Refusal
+	switch {
+	case ctx.Err() != nil:
+		return done, ctx.Err()
+	case errors.As(err, &r):
+		return w.fail(ctx, st, Answer{Code: r.Code, Text: r.Cause, Next: r.Next})
+	case pg.Unreachable(err):
+		return done, err
+	case err != nil:
+		// The brokers do not answer, or the topic is not there yet: both can heal.
+		return later, setVerdict(ctx, w.c.Pool, st, Judged{job.Unknown, err.Error()}, false)
+	}
+	if err := w.c.Tables.Create(ctx, w.c.Pool, st.ref(), st.schema(), st.layout); err != nil {
+		if errors.As(err, &r) {
+			return w.fail(ctx, st, Answer{Code: r.Code, Text: r.Cause, Next: r.Next})
+		}
+		return done, err
+	}
+	w.c.hit(FaultDeployCreated)
+	if st.Until == untilStaged && st.State == job.RollingOut {
+		return w.say(ctx, st, job.Waiting, Answer{Text: "staged, as asked for", Next: "kappactl deploy FILE"})
+	}
+	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := w.c.Replays.Freeze(ctx, tx, st.ref(), st.schema(), st.layout, frozen); err != nil {
+			return err
+		}
+		_, err := move(ctx, tx, st, Frozen)
+		return err
+	})
+	if err != nil {
+		return done, err
+	}
+	w.c.hit(FaultDeployFrozen)
+	w.c.log(st).Info("replay begins", "partitions", len(frozen), "offsets", offsets(frozen))
+	return again, nil
+}
+
+func offsets(frozen []job.Frozen) (n int64) {
+	for _, f := range frozen {
+		n += f.Len()
+	}
+	return n
+}
+
+// plan is what staged will replay, after everything that can be refused was.
+func (w *watch) plan(ctx context.Context, st *state) ([]job.Frozen, error) {
+	if err := viewFits(ctx, w.c.Pool, w.c.Views, st.jobRow(), st.layout, st.options().AllowColumnChange); err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(ctx, w.c.config.AskTimeout)
+	defer cancel()
+	facts, err := w.c.Topics.Topics(limited, st.spec.Source.Topics)
+	if err != nil {
+		return nil, fmt.Errorf("ask the brokers for %v: %w", st.spec.Source.Topics, err)
+	}
+	for _, t := range facts {
+		if t.Compacted && st.layout.Shape == job.Rollup {
+			return nil, refuse(job.ExitUsage, "read a topic without cleanup.policy=compact",
+				"topic %s is compacted: a replay sees fewer records than live did, so a rollup over it would change by itself", t.Name)
+		}
+	}
+	frozen, err := ranges(limited, w.c.Topics, &st.spec, facts, w.c.Now())
+	if err != nil {
+		return nil, err
+	}
+	return frozen, w.c.coverage(limited, w.c.Pool, st.liveRef(), st.ref(), &st.spec, starts(frozen), st.options().AcceptShorterHistory)
+}
+
+// coverage refuses a candidate by whose flip readers would lose results.
+func (c *Controller) coverage(ctx context.Context, db pg.DB, live *job.Ref, ref job.Ref, spec *job.Spec, begins []Start, accepted string) error {
+	if live == nil || *live == ref {
+		return nil
+	}
+	positions, err := c.Positions.Positions(ctx, db, *live)
+	if err != nil {
+		return err
+	}
+	losses := Coverage(covered(positions), begins, nil)
+	if len(losses) == 0 {
+		return nil
+	}
+	liveSpec, _, err := specOf(ctx, db, *live)
+	if err != nil {
+		return err
+	}
+	kept, err := keptOffsets(ctx, c.Topics, liveSpec, spec, c.Now())
+	if err != nil {
+		return err
+	}
+	return coverageRefusal(*live, ref, Coverage(covered(positions), begins, kept), accepted)
+}
+
+// fence locks the deployment under its claim, so that what the transaction writes is written by its only controller.
+func fence(ctx context.Context, tx *pg.Tx, st *state) error {
+	held, err := lockDeployment(ctx, tx, st.ID, st.claim)
+	if err == nil && !held {
+		return errLost
+	}
+	return err
+}

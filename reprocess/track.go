@@ -1,0 +1,139 @@
+package reprocess
+
+import (
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+const (
+	rateWindow = 10 * time.Second // live
+	replayRate = time.Minute      // a replay moves by whole segments
+	maxEnds    = 600
+)
+
+// track remembers the samples of one partition that lag time, rates and stalls are judged by. One controller owns it.
+type track struct {
+	phase     job.Phase
+	seen      time.Time // first sample in this phase
+	progress  time.Time // when read last grew
+	heldSince time.Time // when the last stable offset stopped behind the end; zero while it is there
+	stable    int64
+	ends      []point  // end offsets that the position has not reached, oldest first
+	window    []moment // oldest first, as far back as convergingWithin
+}
+
+// point is an end offset and when it was first seen.
+type point struct {
+	at  time.Time
+	end int64
+}
+
+// moment is what was read and what there was to read at one sample.
+type moment struct {
+	at        time.Time
+	read, end int64
+	unread    int64
+}
+
+// seed puts what an earlier controller saw in place of samples of our own: an end offset was unread for lag at that time.
+func (t *track) seed(at time.Time, position, end int64, lag time.Duration) {
+	if len(t.ends) > 0 {
+		return
+	}
+	if lag > 0 && end > position {
+		t.ends = append(t.ends, point{at.Add(-lag), position + 1})
+	}
+	t.ends = append(t.ends, point{at, end})
+}
+
+// observe takes the sample s made at now and fills what the samples before it tell.
+func (t *track) observe(now time.Time, s *Sample) {
+	t.enter(now, s.Phase)
+	read := s.End - s.Unread()
+	if n := len(t.window); n == 0 || read > t.window[n-1].read || s.readable() == 0 {
+		t.progress = now
+	}
+	switch {
+	case s.End <= s.LastStable:
+		t.heldSince = time.Time{}
+	case t.heldSince.IsZero() || s.LastStable > t.stable:
+		t.heldSince = now // another transaction than before
+	}
+	t.stable = s.LastStable
+	t.window = append(t.window, moment{now, read, s.End, s.Unread()})
+	for len(t.window) > 1 && now.Sub(t.window[1].at) >= convergingWithin {
+		t.window = t.window[1:]
+	}
+	s.LagTime = t.lag(now, s)
+	s.SinceSeen, s.Idle = now.Sub(t.seen), now.Sub(t.progress)
+	if !t.heldSince.IsZero() {
+		s.Held = now.Sub(t.heldSince)
+	}
+	if first := t.window[0]; now.Sub(first.at) >= convergingWithin {
+		s.Before = &first.unread
+	}
+}
+
+// enter forgets what was seen in a phase in which positions meant something else.
+func (t *track) enter(now time.Time, phase job.Phase) {
+	if !t.seen.IsZero() && (t.phase == phase || t.phase.Consumes() && phase.Consumes()) {
+		t.phase = phase
+		return
+	}
+	t.phase, t.seen, t.progress, t.window = phase, now, now, nil
+}
+
+// lag is the age of the oldest end offset sampled that the position has not reached, zero when it has reached all.
+func (t *track) lag(now time.Time, s *Sample) time.Duration {
+	if n := len(t.ends); n == 0 || s.End > t.ends[n-1].end {
+		t.ends = append(t.ends, point{now, s.End})
+	}
+	position := s.End - s.Unread()
+	reached := 0
+	for reached < len(t.ends) && t.ends[reached].end <= position {
+		reached++
+	}
+	if reached == len(t.ends) {
+		t.ends = t.ends[len(t.ends)-1:] // so that the same end seen again is not new
+		return 0
+	}
+	t.ends = t.ends[reached:]
+	if len(t.ends) > maxEnds {
+		t.ends = thin(t.ends)
+	}
+	return max(0, now.Sub(t.ends[0].at))
+}
+
+// thin drops every second point but the first and the last.
+func thin(in []point) []point {
+	out := []point{in[0]}
+	for i := 2; i < len(in)-1; i += 2 {
+		out = append(out, in[i])
+	}
+	return append(out, in[len(in)-1])
+}
+
+// rates are the records read and produced a second over the last samples; false before there are two.
+func (t *track) rates() (read, produced float64, ok bool) {
+	span := rateWindow
+	if !t.phase.Consumes() {
+		span = replayRate
+	}
+	if len(t.window) < 2 {
+		return 0, 0, false
+	}
+	last := t.window[len(t.window)-1]
+	first := t.window[0]
+	for _, m := range t.window[:len(t.window)-1] {
+		first = m
+		if last.at.Sub(m.at) <= span {
+			break
+		}
+	}
+	seconds := last.at.Sub(first.at).Seconds()
+	if seconds <= 0 {
+		return 0, 0, false
+	}
+	return max(0, float64(last.read-first.read)) / seconds, max(0, float64(last.end-first.end)) / seconds, true
+}
