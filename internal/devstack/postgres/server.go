@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -79,8 +80,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 
 func (c Config) launch(ctx context.Context, acc *account) (*Server, error) {
 	port := c.Port
-	var last error
-	for range startTries {
+	for try := 1; ; try++ {
 		if port == 0 || !free(port) {
 			var err error
 			if port, err = freePort(); err != nil {
@@ -91,13 +91,32 @@ func (c Config) launch(ctx context.Context, acc *account) (*Server, error) {
 		if err == nil {
 			return s, nil
 		}
-		last = err
-		if ctx.Err() != nil || free(port) {
-			break // the port was not the cause
+		switch {
+		case lingering(err):
+			if waitErr := pause(ctx, 5*poll); waitErr != nil {
+				return nil, errors.Join(waitErr, err)
+			}
+		case ctx.Err() != nil || free(port) || try >= startTries:
+			return nil, err // the port was not the cause
 		}
-		port = 0
 	}
-	return nil, last
+}
+
+// lingering says that the processes of a server whose postmaster was killed have not all ended yet; they do by themselves.
+func lingering(err error) bool {
+	var early *StartError
+	return errors.As(err, &early) && strings.Contains(early.Tail, "pre-existing shared memory block")
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 func (c Config) try(ctx context.Context, acc *account, port int) (*Server, error) {
