@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func get(t *testing.T, s *Server, path string) (int, string) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+	return w.Code, w.Body.String()
+}
+
+func server(ready error, versions []Version, err error) *Server {
+	return New(Deps{
+		Ready:    func(context.Context) error { return ready },
+		Versions: func(context.Context) ([]Version, error) { return versions, err },
+		Work:     func() Work { return Work{Commits: 3, LeaseLosses: 1} },
+	})
+}
+
+func TestReadyzSaysWhyNot(t *testing.T) {
+	if code, body := get(t, server(nil, nil, nil), "/readyz"); code != 200 || body != "ok\n" {
+		t.Errorf("ready: %d %q", code, body)
+	}
+	s := server(errors.New("the database does not answer"), nil, nil)
+	if code, body := get(t, s, "/readyz"); code != 503 || body != "the database does not answer\n" {
+		t.Errorf("not ready: %d %q", code, body)
+	}
+	if code, _ := get(t, s, "/healthz"); code != 200 {
+		t.Errorf("an agent that waits for its database is alive; /healthz says %d", code)
+	}
+}
+
+func TestMetricsTellWhatIsKnownAndLeaveOutWhatIsNot(t *testing.T) {
+	lag, rate := int64(7), 1.5
+	s := server(nil, []Version{
+		{Ref: job.Ref{Job: "a", Number: 2}, Phase: job.Live, Verdict: job.Ready, LagRecords: &lag, RecordsPerSecond: &rate, DeadLetters: 4},
+		{Ref: job.Ref{Job: "a", Number: 1}, Phase: job.Standby, Verdict: job.Unknown},
+	}, nil)
+	s.Committed(3 * time.Millisecond)
+	_, body := get(t, s, "/metrics")
+	for _, want := range []string{
+		`kappactl_phase{job="a",phase="live",version="v2"} 1`, `kappactl_lag_records{job="a",version="v2"} 7`,
+		`kappactl_dead_letters{job="a",version="v2"} 4`, `kappactl_verdict{job="a",verdict="unknown",version="v1"} 1`,
+		`kappactl_agent_commits_total 3`, `kappactl_agent_lease_losses_total 1`, `kappactl_agent_database_up 1`, `kappactl_commit_seconds_count 1`,
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("no %s in\n%s", want, body)
+		}
+	}
+	if strings.Contains(body, `kappactl_lag_records{job="a",version="v1"}`) {
+		t.Error("an unknown lag was given a number")
+	}
+}
+
+func TestMetricsGoOnWithoutTheDatabase(t *testing.T) {
+	code, body := get(t, server(nil, nil, errors.New("away")), "/metrics")
+	if code != 200 || !strings.Contains(body, "kappactl_agent_database_up 0\n") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+func TestServeEndsWithItsContext(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- server(nil, nil, nil).Serve(ctx, l) }()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get("http://" + l.Addr().String() + "/healthz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if err != nil || string(body) != "ok\n" {
+		t.Errorf("got %q, %v", body, err)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
