@@ -18,7 +18,7 @@
 //	            bound plan ──json_serialize_plan──▶ every function deterministic (bound.go, functions.go)
 //	                              │
 //	                              ▼
-//	             PARTIAL tree ──json_deserialize_sql──▶ text, DESCRIBE ──▶ types (types.go) ──▶ job.Layout
+//	             PARTIAL tree ──json_deserialize_sql──▶ text, DESCRIBE ──▶ types (typemap.go) ──▶ job.Layout
 //
 // The tree is walked, never the text. The rules are closed-world: a kind of node or a function that is not known to be
 // safe is refused.

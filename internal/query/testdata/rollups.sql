@@ -1,0 +1,87 @@
+-- the first example
+SELECT url, date_trunc('hour', ts) AS hour,
+       count(*) AS views, sum(duration_ms) AS total_ms, avg(duration_ms) AS avg_ms
+FROM source
+WHERE user_id IS NOT NULL
+GROUP BY url, hour
+-- no GROUP BY
+SELECT count(*) AS n, count(user_id) AS users, sum(duration_ms) AS total, avg(small) AS mean, min(url) AS first_url, max(ts) AS newest FROM source
+-- no GROUP BY over nothing
+SELECT count(*) AS n, sum(duration_ms) AS total, avg(d) AS mean, min(url) AS u FROM source WHERE duration_ms > 9000000000000000000 AND url = ''
+-- filters
+SELECT url, count(*) FILTER (WHERE ok) AS good, count(user_id) FILTER (WHERE NOT ok) AS bad,
+       sum(duration_ms) FILTER (WHERE ok) AS good_ms, avg(duration_ms) FILTER (WHERE d > 0) AS avg_ms,
+       min(ts) FILTER (WHERE ok) AS first_good, max(url) FILTER (WHERE small > 0) AS u
+FROM source GROUP BY url
+-- sums of every number
+SELECT ok, sum(small) AS a, sum("we ird") AS b, sum(duration_ms) AS c, sum(price) AS p, sum(d) AS e, sum(f) AS g,
+       sum(duration_ms::HUGEINT) AS h, sum((abs(small::INT) % 200)::UTINYINT) AS i, sum(ok) AS oks, sum(price * 3) AS j
+FROM source GROUP BY ok
+-- averages of every number
+SELECT ok, avg(small) AS a, avg("we ird") AS b, avg(duration_ms) AS c, avg(price) AS p, avg(d) AS e, avg(f) AS g, mean(duration_ms::HUGEINT * 1000) AS h
+FROM source GROUP BY ok
+-- least of every type
+SELECT ok, min(ok) AS a, min(small) AS b, min("we ird") AS c, min(duration_ms) AS d, min(f) AS e, min(price) AS p, min(url) AS u,
+       min(raw) AS r, min(day) AS dd, min(clock) AS cl, min(local) AS lo, min(ts) AS t, min(id) AS i, min(duration_ms::HUGEINT) AS h
+FROM source GROUP BY ok
+-- greatest of every type
+SELECT ok, max(ok) AS a, max(small) AS b, max("we ird") AS c, max(duration_ms) AS d, max(f) AS e, max(price) AS p, max(url) AS u,
+       max(raw) AS r, max(day) AS dd, max(clock) AS cl, max(local) AS lo, max(ts) AS t, max(id) AS i, max(d) AS dbl
+FROM source GROUP BY ok
+-- keys of every type
+SELECT url, ok, small, "we ird", f, price, raw, day, clock, local, ts, id, d, count(*) AS n
+FROM source GROUP BY ALL
+-- key of a double
+SELECT d, count(*) AS n, sum(duration_ms) AS s FROM source GROUP BY d
+-- key of a list
+SELECT [url, user_id] AS pair, [duration_ms, small] AS nums, count(*) AS n FROM source GROUP BY ALL
+-- key of bytes and of a date
+SELECT raw, day, count(*) AS n FROM source GROUP BY raw, day
+-- keys out of order
+SELECT url, user_id, local, count(*) AS n, day, max(d) AS m FROM source GROUP BY day, 2, local, url
+-- meta columns
+SELECT _topic AS topic, _partition AS part, max(_offset) AS last, count(*) AS n, max(_timestamp) AS t, count(_key) AS keyed
+FROM source GROUP BY _topic, part
+-- a CTE over a star
+WITH s AS (SELECT *, lower(url) AS u FROM source WHERE user_id IS NOT NULL)
+SELECT u AS url, date_trunc('day', ts) AS day, count(*) AS views FROM s GROUP BY u, date_trunc('day', ts)
+-- CTEs over one another, with a subquery
+WITH a AS (SELECT url AS u, duration_ms AS ms FROM source), b AS (SELECT u, ms::HUGEINT * 2 AS twice FROM a WHERE ms > 0)
+SELECT u, sum(twice) AS s FROM (SELECT upper(u) AS u, twice FROM b) t GROUP BY t.u
+-- a CTE that is named source
+WITH source AS (SELECT url, duration_ms FROM source WHERE ok) SELECT url, count(*) AS n FROM source GROUP BY url
+-- a materialized CTE
+WITH a AS MATERIALIZED (SELECT url FROM source) SELECT url, count(*) AS n FROM a GROUP BY url
+-- unnest in a subquery
+SELECT part, count(*) AS n, sum(duration_ms) AS ms FROM (SELECT duration_ms, unnest(string_split(url, '/')) AS part FROM source) GROUP BY part
+-- columns renamed by position
+SELECT a, count(*) AS n FROM (SELECT * FROM source) AS s (a, b, c) GROUP BY a
+-- star with changes
+SELECT u, sum(duration_ms) AS s FROM (SELECT * EXCLUDE (user_id) REPLACE (duration_ms::HUGEINT * 2 AS duration_ms) RENAME (url AS u) FROM source) GROUP BY u
+-- qualified names
+SELECT s.url, s.ok AS fine, count(s.user_id) AS n FROM source AS s GROUP BY url, s.ok
+-- the same expression twice
+SELECT url AS a, url AS b, count(*) AS n, count(*) AS m, sum(duration_ms) AS s, avg(duration_ms) AS t FROM source GROUP BY url
+-- group by the expression that an alias hides
+SELECT lower(url) AS url, count(*) AS n FROM source GROUP BY lower(url)
+-- group by position
+SELECT lower(url) AS url, count(*) AS n FROM source GROUP BY 1
+-- an alias used by the filter
+SELECT lower(url) AS u, count(*) AS n FROM source WHERE u <> '/a' GROUP BY u
+-- CASE, casts and lists
+SELECT CASE WHEN duration_ms > 100 THEN 'slow' WHEN duration_ms IS NULL THEN NULL ELSE 'fast' END AS speed,
+       count(*) AS n, sum(list_sum(list_transform([small::INT, 1], lambda x: x * 2))) AS s, max(TRY_CAST(url AS BIGINT)) AS b
+FROM source GROUP BY speed
+-- JSON
+SELECT doc->>'a' AS a, count(*) AS n, sum(CAST(doc->>'b' AS DOUBLE)) AS b, min(json_extract_string(doc, '$.c')) AS c FROM source GROUP BY a
+-- a long name
+SELECT url, avg(duration_ms) AS average_of_all_the_milliseconds_that_a_page_of_this_url_took_ab FROM source GROUP BY url
+-- states that would clash
+SELECT url AS s__s, sum(duration_ms) AS s, count(*) AS s__n FROM source GROUP BY 1
+-- from first
+FROM source SELECT url, count(*) AS n GROUP BY url
+-- quoted names
+SELECT url AS "Weird ""Name""", sum(duration_ms) AS "Total ms" FROM source GROUP BY "Weird ""Name"""
+-- a trailing semicolon and comments
+SELECT url, -- the page
+       count(*) AS n /* all */ FROM source GROUP BY url;
