@@ -37,7 +37,9 @@ func hold(dir string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	fmt.Fprintln(os.Stdout, s.Brokers[0])
+	if _, err := fmt.Fprintln(os.Stdout, s.Brokers[0]); err != nil {
+		return 1
+	}
 	if err := s.Wait(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}

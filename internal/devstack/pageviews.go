@@ -84,7 +84,8 @@ func (p *pageviews) one() row {
 	value = strconv.AppendInt(append(value, `,"url":"/page/`...), int64(page), 10)
 	value = at.AppendFormat(append(value, `","ts":"`...), "2006-01-02T15:04:05.000Z07:00")
 	value = strconv.AppendInt(append(value, `","duration_ms":`...), int64(duration), 10)
-	r.value = append(value, '}')
+	value = append(value, '}')
+	r.value = value
 	if p.sample.Malformed > 0 && p.made%p.sample.Malformed == 0 {
 		r.value = p.malformed(r.value)
 	}

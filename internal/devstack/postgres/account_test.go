@@ -46,11 +46,10 @@ func TestRootRunsTheServerAsAnUnprivilegedAccount(t *testing.T) {
 
 func TestUnreachableFolderSendsTheClusterElsewhere(t *testing.T) {
 	asRoot(t)
-	private, err := os.MkdirTemp("", "private") // mode 0700, as root's home
-	if err != nil {
+	private := t.TempDir()
+	if err := os.Chmod(private, 0o700); err != nil { // as root's home
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(private) })
 	c := testConfig(t)
 	want := filepath.Join(private, "data", "postgres")
 	got, err := Folder(c.Bin, want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -29,18 +30,18 @@ type child struct {
 }
 
 func startChild(c Config, acc *account, args []string) (*child, error) {
-	log, err := os.OpenFile(c.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	out, err := os.OpenFile(c.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the server's log: %w", err)
 	}
-	defer log.Close()
-	from, err := log.Seek(0, 2)
+	defer out.Close()
+	from, err := out.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, fmt.Errorf("open the server's log: %w", err)
 	}
 	cmd := exec.Command(c.Bin.program("postgres"), args...)
 	cmd.Dir, cmd.Env = c.cluster(), environment()
-	cmd.Stdout, cmd.Stderr = log, log // stdin stays /dev/null
+	cmd.Stdout, cmd.Stderr = out, out // stdin stays /dev/null
 	cmd.SysProcAttr = acc.attributes()
 	if c.DieWithParent {
 		dieWithParent(cmd.SysProcAttr)

@@ -56,7 +56,7 @@ func (c Config) sameVersion(version string) error {
 		c.Data, version, c.Bin.Dir, c.Bin.Version, version, BinVariable)
 }
 
-func (c Config) initdb(ctx context.Context, acc *account, dir string) error {
+func (c Config) initdb(ctx context.Context, acc *account, dir string) (err error) {
 	secret, err := password(filepath.Join(c.Data, passFile))
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (c Config) initdb(ctx context.Context, acc *account, dir string) error {
 	if err := writeSecret(given, secret+"\n"); err != nil {
 		return err
 	}
-	defer os.Remove(given)
+	defer func() { err = errors.Join(err, os.Remove(given)) }()
 	if err := acc.own(given); err != nil {
 		return err
 	}
