@@ -1,0 +1,109 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// canon brings the values of one PostgreSQL type to the same form from both engines. Each function takes an SQL
+// expression and gives one.
+type canon struct {
+	postgres func(x string) string // to text
+	duck     func(x string) string // to what load makes of that text
+	load     string                // DuckDB type of the comparison
+	show     func(x string) string // from load's type to text for people
+}
+
+const (
+	text   = "VARCHAR"
+	double = "DOUBLE"
+)
+
+// canonOf is the canon of a type as format_type prints it.
+func canonOf(column, typ string) (canon, error) {
+	if element, isArray := strings.CutSuffix(typ, "[]"); isArray {
+		inner, err := canonOf(column, element)
+		if err != nil || inner.load != text {
+			return canon{}, cannotCompare(column, typ)
+		}
+		return arrayCanon(inner), nil
+	}
+	base, _, _ := strings.Cut(typ, "(")
+	switch base {
+	case "boolean", "smallint", "integer", "bigint", "text", "character varying", "uuid":
+		return canon{pattern("%s::text"), pattern("CAST(%s AS VARCHAR)"), text, itself}, nil
+	case "numeric":
+		return canon{pattern("trim_scale(%s)::text"), pattern(
+			"CASE WHEN contains(CAST(%[1]s AS VARCHAR), '.') THEN rtrim(rtrim(CAST(%[1]s AS VARCHAR), '0'), '.') ELSE CAST(%[1]s AS VARCHAR) END"),
+			text, itself}, nil
+	case "real", "double precision":
+		return canon{pattern("(%s)::float8::text"), pattern("CAST(%s AS DOUBLE)"), double, pattern("CAST(%s AS VARCHAR)")}, nil
+	case "bytea":
+		return canon{pattern("encode(%s, 'hex')"), pattern("lower(hex(%s))"), text, pattern(`'\x' || %s`)}, nil
+	}
+	return timeCanon(column, base)
+}
+
+// timeCanon counts days or microseconds from 1970; infinities are words.
+func timeCanon(column, base string) (canon, error) {
+	switch base {
+	case "date":
+		return canon{
+			pattern("CASE WHEN isfinite(%[1]s) THEN (%[1]s - DATE '1970-01-01')::text ELSE (%[1]s)::text END"),
+			pattern("CASE WHEN isfinite(%[1]s) THEN CAST(%[1]s - DATE '1970-01-01' AS VARCHAR) ELSE CAST(%[1]s AS VARCHAR) END"), text,
+			pattern("coalesce(CAST(DATE '1970-01-01' + TRY_CAST(%[1]s AS INTEGER) AS VARCHAR), %[1]s)"),
+		}, nil
+	case "timestamp without time zone":
+		return canon{
+			pattern("CASE WHEN isfinite(%[1]s) THEN (extract(epoch FROM %[1]s) * 1000000)::bigint::text ELSE (%[1]s)::text END"),
+			pattern("CASE WHEN isfinite(%[1]s) THEN CAST(epoch_us(CAST(%[1]s AS TIMESTAMP)) AS VARCHAR) ELSE CAST(%[1]s AS VARCHAR) END"), text,
+			pattern("coalesce(CAST(make_timestamp(TRY_CAST(%[1]s AS BIGINT)) AS VARCHAR), %[1]s)"),
+		}, nil
+	case "timestamp with time zone":
+		return canon{
+			pattern("CASE WHEN isfinite(%[1]s) THEN (extract(epoch FROM %[1]s) * 1000000)::bigint::text ELSE (%[1]s)::text END"),
+			pattern("CASE WHEN isfinite(%[1]s) THEN CAST(epoch_us(%[1]s) AS VARCHAR) ELSE CAST(%[1]s AS VARCHAR) END"), text,
+			pattern("coalesce(CAST(make_timestamp(TRY_CAST(%[1]s AS BIGINT)) AS VARCHAR) || '+00', %[1]s)"),
+		}, nil
+	case "time without time zone":
+		return canon{
+			pattern("(extract(epoch FROM %s) * 1000000)::bigint::text"),
+			pattern("CAST(epoch_us(%s) AS VARCHAR)"), text,
+			pattern("CAST(TIME '00:00:00' + to_microseconds(CAST(%s AS BIGINT)) AS VARCHAR)"),
+		}, nil
+	}
+	return canon{}, cannotCompare(column, base)
+}
+
+// arrayCanon is a JSON list of the elements' texts.
+func arrayCanon(element canon) canon {
+	return canon{
+		postgres: func(x string) string {
+			return fmt.Sprintf("CASE WHEN %[1]s IS NOT NULL THEN array_to_json(ARRAY(SELECT %[2]s FROM unnest(%[1]s) WITH ORDINALITY AS u(x, n) ORDER BY n))::text END",
+				x, element.postgres("u.x"))
+		},
+		duck: func(x string) string {
+			return fmt.Sprintf("CASE WHEN %[1]s IS NOT NULL THEN CAST(to_json(list_transform(%[1]s, lambda x: %[2]s)) AS VARCHAR) END", x, element.duck("x"))
+		},
+		load: text,
+		show: itself,
+	}
+}
+
+// pattern makes a function that puts its argument in place of every %s or %[1]s.
+func pattern(sql string) func(string) string {
+	sql = strings.ReplaceAll(sql, "%[1]s", "%s")
+	return func(x string) string { return strings.ReplaceAll(sql, "%s", x) }
+}
+
+func itself(x string) string { return x }
+
+func cannotCompare(column, typ string) error {
+	return &job.Refusal{
+		Code:  job.ExitUsage,
+		Cause: fmt.Sprintf("column %q has type %s, which verify cannot compare", column, typ),
+		Next:  "cast it to text in query",
+	}
+}

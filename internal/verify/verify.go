@@ -1,0 +1,282 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/kappactl/kappactl/internal/format"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/query"
+)
+
+// Views says how a version is read; implemented by serving.Store.
+type Views interface {
+	Select(ref job.Ref, schema string, l job.Layout) string
+}
+
+// Topics says what the brokers hold; implemented by *kafka.Admin.
+type Topics interface {
+	Topics(ctx context.Context, names []string) ([]job.TopicFacts, error)
+}
+
+// Deps is what a comparison works with. Zero values of the last four mean the defaults.
+type Deps struct {
+	Pool   *pg.Pool
+	Kafka  kafka.Config
+	Admin  Topics
+	Views  Views
+	Temp   string           // folder to spill into; empty: memory only
+	Memory int64            // bytes of the engine; default 512 MB
+	Log    *slog.Logger     // default: none
+	Now    func() time.Time // default time.Now
+}
+
+// Options say how much is compared.
+type Options struct {
+	// FromLogStart compares what the log still holds: the rows whose time key is after the bucket in which the log starts.
+	// Records that are gone are taken to be older than those that are left.
+	FromLogStart bool
+}
+
+// Run recomputes a version from the log and compares. Differences are in the report, not an error. A *job.Refusal says
+// that there is nothing to compare yet, or with code 7 which offsets the log no longer holds.
+func Run(ctx context.Context, d Deps, ref job.Ref, o Options) (report Report, err error) {
+	d = d.withDefaults()
+	started := d.Now()
+	v, err := loadVersion(ctx, d.Pool, ref)
+	if err != nil {
+		return Report{}, err
+	}
+	compiled, err := query.Compile(ctx, &v.spec)
+	if err != nil {
+		return Report{}, fmt.Errorf("compile the query of %s: %w", ref, err)
+	}
+	c, err := newComparison(v.layout, compiled.Oracle)
+	if err != nil {
+		return Report{}, err
+	}
+	session, err := query.Open(ctx, query.Config{Memory: d.Memory, Temp: d.Temp})
+	if err != nil {
+		return Report{}, fmt.Errorf("verify %s: %w", ref, err)
+	}
+	defer func() { err = errors.Join(err, session.Close()) }()
+	r := &run{Deps: d, version: v, comparison: c, fields: compiled.Fields, session: session}
+	if err := r.all(ctx, o); err != nil {
+		return Report{}, fmt.Errorf("verify %s: %w", ref, err)
+	}
+	r.report.Seconds = d.Now().Sub(started).Seconds()
+	return r.report, nil
+}
+
+func (d Deps) withDefaults() Deps {
+	if d.Memory == 0 {
+		d.Memory = 512e6
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	return d
+}
+
+// run is one comparison under way.
+type run struct {
+	Deps
+	*version
+	*comparison
+	fields  []string
+	session *query.Session
+	spans   []*span
+	report  Report
+}
+
+func (r *run) all(ctx context.Context, o Options) error {
+	r.report = Report{Job: r.ref.Job, Version: r.ref.Number.String(), Examples: []Example{}}
+	if err := r.snapshot(ctx); err != nil {
+		return err
+	}
+	truncated, err := r.reach(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := r.recompute(ctx, truncated); err != nil {
+		return err
+	}
+	return r.compare(ctx)
+}
+
+// snapshot copies positions and rows as they stand at one moment.
+func (r *run) snapshot(ctx context.Context) error {
+	return r.Pool.Snapshot(ctx, func(tx *pg.Tx) (err error) {
+		if r.spans, err = readSpans(ctx, tx, r.ref); err != nil {
+			return err
+		}
+		// Only the query's own columns, and every row of them.
+		plain := r.layout
+		plain.Where = ""
+		plain.View = nil
+		for _, v := range r.layout.View {
+			if !v.Computed {
+				plain.View = append(plain.View, v)
+			}
+		}
+		if _, err := tx.Exec(ctx, "SET LOCAL extra_float_digits = 1"); err != nil {
+			return fmt.Errorf("copy the served rows: %w", err)
+		}
+		return r.copyRows(ctx, tx, r.copySQL(r.Views.Select(r.ref, r.schema, plain)))
+	})
+}
+
+// copyRows streams rows from PostgreSQL into table served.
+func (r *run) copyRows(ctx context.Context, tx *pg.Tx, sql string) error {
+	out, in := io.Pipe()
+	copying := make(chan error, 1)
+	go func() {
+		_, err := tx.Raw().Conn().PgConn().CopyTo(ctx, in, sql)
+		copying <- err
+		in.CloseWithError(err) // nil is the end of the rows
+	}()
+	rows := newCopied(out, len(r.columns))
+	defer rows.close()
+	loadErr := r.exec(ctx, r.served(), rows)
+	out.CloseWithError(errStopped)
+	if err := <-copying; err != nil && !errors.Is(err, errStopped) {
+		return fmt.Errorf("copy the served rows: %w", err)
+	}
+	return loadErr
+}
+
+var errStopped = errors.New("the rows are no longer wanted")
+
+// reach compares what the version covers with what the log holds, and sets where reading starts.
+func (r *run) reach(ctx context.Context, o Options) (truncated []*span, err error) {
+	for _, s := range r.spans {
+		s.begin(s.From)
+	}
+	topics, err := r.topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lost := losses(r.spans, topics)
+	for _, l := range lost {
+		if !o.FromLogStart || l.whole {
+			return nil, refuse(r.ref, lost)
+		}
+		l.span.begin(l.start)
+		truncated = append(truncated, l.span)
+	}
+	if len(truncated) > 0 && r.timeKey() < 0 {
+		return nil, &job.Refusal{
+			Code:  job.ExitGap,
+			Cause: "the query has no time key, so nothing says which of its rows the log still holds whole",
+			Next:  "group by a time, such as date_trunc('hour', ts)",
+		}
+	}
+	return truncated, nil
+}
+
+// topics asks about each topic by itself, so that one that is gone does not hide the others.
+func (r *run) topics(ctx context.Context) ([]job.TopicFacts, error) {
+	var out []job.TopicFacts
+	asked := map[string]bool{}
+	for _, s := range r.spans {
+		if asked[s.Topic] {
+			continue
+		}
+		asked[s.Topic] = true
+		facts, err := r.Admin.Topics(ctx, []string{s.Topic})
+		var missing *kafka.MissingTopicError
+		if err != nil && !errors.As(err, &missing) {
+			return nil, fmt.Errorf("look at topic %s: %w", s.Topic, err)
+		}
+		out = append(out, facts...)
+	}
+	return out, nil
+}
+
+// recompute runs the query over the log into table expected and cuts both tables where the log starts too late.
+func (r *run) recompute(ctx context.Context, truncated []*span) error {
+	client, err := kafka.NewClient(r.Kafka)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	fetcher := kafka.NewFetcher(client, kafka.FetchConfig{})
+	defer fetcher.Close()
+	decoder, err := format.New(r.spec.Source, r.fields)
+	if err != nil {
+		return fmt.Errorf("read the log: %w", err)
+	}
+	defer decoder.Close()
+	log := &logReader{ctx: ctx, now: r.Now, fetcher: fetcher, decoder: decoder, size: batchRecords}
+	defer log.drop()
+	after, cut, err := r.boundary(ctx, log, truncated)
+	if err != nil {
+		return err
+	}
+	log.spans, log.records = r.spans, 0
+	if err := r.exec(ctx, "CREATE TABLE expected AS "+r.expected(), log); err != nil {
+		return fmt.Errorf("run the query over the log: %w", err)
+	}
+	r.report.Records = log.records
+	if cut {
+		return r.cutAt(ctx, after)
+	}
+	if len(r.keys()) == 0 {
+		return r.forgiveEmpty(ctx, log)
+	}
+	return nil
+}
+
+// exec runs a statement over in.
+func (r *run) exec(ctx context.Context, sql string, in array.RecordReader) error {
+	return r.session.Run(ctx, sql, in, func(arrow.RecordBatch) error { return nil })
+}
+
+// texts runs a query of text columns and returns its rows.
+func (r *run) texts(ctx context.Context, sql string, in array.RecordReader) ([][]*string, error) {
+	var out [][]*string
+	err := r.session.Run(ctx, sql, in, func(b arrow.RecordBatch) error {
+		for row := range int(b.NumRows()) {
+			values := make([]*string, b.NumCols())
+			for i := range values {
+				col, ok := b.Column(i).(*array.String)
+				if !ok {
+					return fmt.Errorf("column %d is %s, want text", i, b.Column(i).DataType())
+				}
+				if !col.IsNull(row) {
+					s := strings.Clone(col.Value(row))
+					values[i] = &s
+				}
+			}
+			out = append(out, values)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// number runs a query of one number, cast to text.
+func (r *run) number(ctx context.Context, sql string) (int64, error) {
+	rows, err := r.texts(ctx, sql, nil)
+	if err != nil {
+		return 0, err
+	}
+	if len(rows) != 1 || len(rows[0]) != 1 || rows[0][0] == nil {
+		return 0, fmt.Errorf("%q gave no number", sql)
+	}
+	return strconv.ParseInt(*rows[0][0], 10, 64)
+}
