@@ -27,7 +27,7 @@ func faultOf(err error, wanted int64) job.Fault {
 	case errors.As(err, &missing):
 		f.Kind = job.FaultMissing
 	case errors.As(err, &large):
-		f.Kind, f.To = job.FaultTooLarge, wanted+1
+		f.Kind, f.From, f.To = job.FaultTooLarge, large.Offset, large.Offset+1
 	default:
 		return job.Fault{}
 	}

@@ -14,11 +14,14 @@ import (
 // maxKey is how many bytes the text of a row's key columns may have: a row of a b-tree index holds about 2,700.
 const maxKey = 2_000
 
+// longKeyGuard is how the error begins that Land itself raises for such a row.
+const longKeyGuard = "key_too_long: "
+
 // keyTooLong is a row whose key no index can hold.
-type keyTooLong struct{ bytes int }
+type keyTooLong struct{}
 
 func (e *keyTooLong) Error() string {
-	return fmt.Sprintf("the key columns have %d bytes, more than the %d that an index row can hold", e.bytes, maxKey)
+	return fmt.Sprintf("the group key holds more than %d bytes", maxKey)
 }
 
 // texts are the columns of a result batch of Land, all text.
@@ -45,7 +48,7 @@ func checkKey(columns []array.StringLike, keys, row int) error {
 		n += c.ValueLen(row)
 	}
 	if n > maxKey {
-		return &dataError{&keyTooLong{n}}
+		return &dataError{&keyTooLong{}}
 	}
 	return nil
 }

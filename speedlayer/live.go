@@ -70,7 +70,7 @@ func (l *live) open(ctx context.Context) (err error) {
 		return err
 	}
 	l.fetcher = kafka.NewFetcher(l.client, kafka.FetchConfig{MaxWait: min(max(l.every(), 10*time.Millisecond), 250*time.Millisecond)})
-	if l.decoder, err = format.New(l.spec.Source, l.compiled.Fields); err != nil {
+	if l.decoder, err = format.New(l.spec.Source, l.compiled.FieldsFor(l.lanes)); err != nil {
 		return err
 	}
 	if l.advice, err = newAdvice(l.run); err != nil {
@@ -93,6 +93,7 @@ func (l *live) close() {
 		l.advice.close()
 	}
 	if l.client != nil {
+		l.fetcher.Close()
 		l.client.Close()
 	}
 }
@@ -158,8 +159,10 @@ func (l *live) gather(ctx context.Context) {
 		}
 		fetched, err := l.fetcher.Fetch(ctx, cursors)
 		if err != nil {
-			l.quiet.warn(cannotFetch, err)
-			_ = wait(ctx, l.tick())
+			if ctx.Err() == nil {
+				l.quiet.warn(cannotFetch, err)
+				_ = wait(ctx, l.tick())
+			}
 			return
 		}
 		l.absorb(fetched)

@@ -62,6 +62,9 @@ func (e *Engine) loadPatiently(ctx context.Context, ref job.Ref, quiet *quiet) (
 func (r *run) loop(ctx context.Context) error {
 	for {
 		s, err := r.standing(ctx, r.ref)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil {
 			r.quiet.warn(cannotReachDatabase, err)
 			if err := wait(ctx, r.tick()); err != nil {

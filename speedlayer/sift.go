@@ -106,7 +106,7 @@ func batches(d *format.Decoder, records []*kgo.Record, reject func(*kgo.Record, 
 		d.Take().Release()
 	}
 	return func() (arrow.RecordBatch, error) {
-		for len(records) > 0 && d.Len() < batchRecords {
+		for len(records) > 0 && !full(d) {
 			if r := d.Append(records[0]); r != nil && reject != nil {
 				reject(records[0], r)
 			}

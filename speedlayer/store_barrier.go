@@ -23,16 +23,16 @@ SELECT job, number, hold_by, hold_until FROM kappactl.position
    AND hold_by <> @by AND hold_until > clock_timestamp()
  ORDER BY hold_until DESC LIMIT 1`
 	sqlHold = `
-WITH rows AS (
+WITH theirs AS (
      SELECT * FROM kappactl.position WHERE (job = @job_a AND number = @number_a) OR (job = @job_b AND number = @number_b)),
      tops AS (
-     SELECT topic_id, partition, max(next) AS top, count(*) > 1 AS both FROM rows GROUP BY topic_id, partition)
+     SELECT topic_id, partition, max(next) AS top, count(*) > 1 AS common FROM theirs GROUP BY topic_id, partition)
 UPDATE kappactl.position AS p
    SET hold = tops.top, hold_until = clock_timestamp() + @ttl::interval, hold_by = @by
   FROM tops
  WHERE ((p.job = @job_a AND p.number = @number_a) OR (p.job = @job_b AND p.number = @number_b))
    AND p.topic_id = tops.topic_id AND p.partition = tops.partition
-   AND (tops.both OR NOT EXISTS (SELECT 1 FROM tops WHERE both))`
+   AND (tops.common OR NOT EXISTS (SELECT 1 FROM tops WHERE common))`
 )
 
 // Hold sets a barrier over two versions: on every partition that both read neither commits beyond the further of the two

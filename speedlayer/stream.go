@@ -16,6 +16,7 @@ import (
 
 const (
 	batchRecords = 20_000   // records of an Arrow batch
+	batchBytes   = 8 << 20  // and its bytes
 	maxLetters   = 32 << 20 // bytes of a segment's dead letters in memory; with more the segment is split
 )
 
@@ -108,7 +109,7 @@ func (s *stream) decode(ctx context.Context, in <-chan chunk) error {
 				letterBytes += int64(l.bytes())
 			}
 			s.tally.count(rec)
-			if s.decoder.Len() >= batchRecords {
+			if full(s.decoder) {
 				if err := s.send(ctx); err != nil {
 					return err
 				}
@@ -127,6 +128,9 @@ func (s *stream) decode(ctx context.Context, in <-chan chunk) error {
 	}
 	return nil
 }
+
+// full says that a batch should be handed on.
+func full(d *format.Decoder) bool { return d.Len() >= batchRecords || d.Size() >= batchBytes }
 
 func (s *stream) append(rec *kgo.Record) *format.Reject {
 	if r, known := s.skip[rec.Offset]; known {

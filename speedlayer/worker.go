@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -106,7 +107,7 @@ func (w *worker) open(ctx context.Context) (err error) {
 		return err
 	}
 	w.fetcher = kafka.NewFetcher(w.client, kafka.FetchConfig{})
-	if w.decoder, err = format.New(w.spec.Source, w.compiled.Fields); err != nil {
+	if w.decoder, err = format.New(w.spec.Source, w.compiled.FieldsFor(w.lanes)); err != nil {
 		return err
 	}
 	w.session, err = query.Open(ctx, query.Config{Memory: w.sessionMemory(), Temp: w.config.Temp})
@@ -123,6 +124,7 @@ func (w *worker) close() {
 		w.decoder.Close()
 	}
 	if w.client != nil {
+		w.fetcher.Close()
 		w.client.Close()
 	}
 }
@@ -202,6 +204,9 @@ func classify(err error) error {
 		return err
 	}
 	if errors.As(err, &exec) {
+		if strings.Contains(exec.Error(), longKeyGuard) {
+			return &dataError{&keyTooLong{}}
+		}
 		return &dataError{err}
 	}
 	if code := pg.Code(err); len(code) == 5 {
