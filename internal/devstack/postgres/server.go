@@ -69,6 +69,9 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	if err := c.initialise(ctx, acc); err != nil {
 		return nil, fmt.Errorf("make the PostgreSQL cluster: %w", err)
 	}
+	if _, err := os.Stat(filepath.Join(c.Data, passFile)); err != nil {
+		return nil, fmt.Errorf("start PostgreSQL: the cluster's password is gone, restore it or remove %s: %w", c.Data, err)
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.StartTimeout,
 		fmt.Errorf("PostgreSQL is not up after %s (log: %s)", c.StartTimeout, c.log()))
 	defer cancel()

@@ -3,13 +3,17 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -159,6 +163,51 @@ func TestStartRecoversAfterKill(t *testing.T) {
 	again := start(t, c)
 	if got := query[int](t, again, "postgres", "SELECT n FROM t"); got != 1 || again.Adopted() {
 		t.Errorf("n = %d, adopted %v", got, again.Adopted())
+	}
+}
+
+func TestServerForTestsDiesWithItsParent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells a child of its parent's death")
+	}
+	c := testConfig(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), holdVariable+"="+c.Data)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscan(out, &pid); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // "signal: killed"
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for deadline := time.After(30 * time.Second); alive(pid) && runsIn(pid, c.cluster()); {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("the server (pid %d) lives on", pid)
+		}
+	}
+}
+
+func TestLostPasswordFileIsSaid(t *testing.T) {
+	c := testConfig(t)
+	stop(t, start(t, c))
+	if err := os.Remove(filepath.Join(c.Data, passFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "password is gone") {
+		t.Errorf("error %v", err)
 	}
 }
 
