@@ -231,14 +231,16 @@ func TestStackUnderAFolderOfRootsOwnKeepsItsClusterElsewhere(t *testing.T) {
 	if err != nil || strings.HasPrefix(st.PostgresData, dir) || st.PostgresData == "" {
 		t.Errorf("the cluster lives in %q: %v", st.PostgresData, err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(st.PostgresData) })
 	run(t, s.DSN, "CREATE TABLE kept AS SELECT 7 AS n")
 	closeStack(t, s)
 
 	s = startStack(t, Config{Data: dir})
-	defer closeStack(t, s)
 	if n := scan[int](t, s.DSN, "SELECT n FROM kept"); n != 7 {
 		t.Errorf("kept.n = %d", n)
+	}
+	closeStack(t, s)
+	if err := Remove(dir); err != nil || exists(dir) || exists(st.PostgresData) {
+		t.Errorf("something is left of %s and %s: %v", dir, st.PostgresData, err)
 	}
 }
 
