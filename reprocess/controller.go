@@ -104,8 +104,12 @@ func (c *Controller) Control(ctx context.Context, deployment, claim int64) error
 	for {
 		n, err := w.pass(ctx)
 		switch {
-		case errors.Is(err, errLost), ctx.Err() != nil:
+		case errors.Is(err, errGone), ctx.Err() != nil:
 			return nil
+		case errors.Is(err, errLost): // a request moved the version meanwhile: look again
+			if !sleep(ctx, c.config.Tick/10) {
+				return nil
+			}
 		case err != nil:
 			return fmt.Errorf("control deployment %d: %w", deployment, err)
 		case n == done:

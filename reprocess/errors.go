@@ -15,6 +15,9 @@ var ErrNotFound = errors.New("not found")
 // written was not.
 var errLost = errors.New("the claim or the expected phase was lost")
 
+// errGone says that a deployment is no longer ours to control.
+var errGone = errors.New("the deployment's claim was lost or a newer deployment governs the version")
+
 func unknownJob(name job.Name) error {
 	return &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("there is no job %q", name), Next: "kappactl status", Err: ErrNotFound}
 }

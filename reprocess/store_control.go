@@ -92,7 +92,7 @@ const stateColumns = `SELECT d.id, d.job, d.number, d.previous, d.flip_only, d.u
 		JOIN kappactl.version v ON v.job = d.job AND v.number = d.number
 		JOIN kappactl.job j ON j.name = d.job `
 
-// loadState reads a deployment under its claim; errLost when somebody else holds it or a newer deployment governs the
+// loadState reads a deployment under its claim; errGone when somebody else holds it or a newer deployment governs the
 // version.
 func loadState(ctx context.Context, db pg.DB, id, claim int64) (*state, error) {
 	rows, err := collect[state](ctx, db, stateColumns+`WHERE d.id = @id AND d.claim = @claim`, pgx.NamedArgs{"id": id, "claim": claim})
@@ -100,7 +100,7 @@ func loadState(ctx context.Context, db pg.DB, id, claim int64) (*state, error) {
 		return nil, fmt.Errorf("read deployment %d: %w", id, err)
 	}
 	if len(rows) == 0 || rows[0].Newest != id {
-		return nil, errLost
+		return nil, errGone
 	}
 	rows[0].claim = claim
 	return rows[0].decoded()
