@@ -7,10 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafkatest"
@@ -292,52 +289,6 @@ func offsetsBelow(t *testing.T, brokers []string, p job.Partition, limit int64) 
 	return out
 }
 
-// D14: a batch over MaxPartitionBytes and MaxBytes passes.
-func TestLargeRecordPassesSmallLimits(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, brokers []string) {
-		parts := newTopic(t, brokers, 2, map[string]string{"max.message.bytes": "12000000"})
-		large := strings.Repeat("x", 5<<20)
-		opts := []kgo.Opt{kgo.ProducerBatchMaxBytes(10 << 20), kgo.ProducerBatchCompression(kgo.NoCompression())}
-		kafkatest.Produce(t, brokers, parts[1].Topic, 1, strings.Fields("0 1 2 3 4 5 6")...)
-		kafkatest.ProduceRecords(t, brokers, []*kgo.Record{
-			{Topic: parts[0].Topic, Partition: 0, Value: []byte(large)}, {Topic: parts[1].Topic, Partition: 1, Value: []byte(large)},
-		}, opts...)
-		kafkatest.Produce(t, brokers, parts[1].Topic, 1, "8")
-		r := newReader(newFetcher(t, brokers, FetchConfig{MaxPartitionBytes: 512, MaxBytes: 1024}), Cursor{Partition: parts[0]}, Cursor{Partition: parts[1]})
-		r.until(t, "everything has come", func() bool { return len(r.values[parts[0]]) == 1 && len(r.values[parts[1]]) == 9 })
-		if r.values[parts[0]][0] != large || r.values[parts[1]][7] != large {
-			t.Error("the large record changed on its way")
-		}
-		if len(r.errs) > 0 {
-			t.Errorf("errors: %v", r.errs)
-		}
-	})
-}
-
-// D14: what the client can never read ends as a final error that names the offset, and the neighbours go on.
-func TestRecordOverTheReadLimitIsTooLarge(t *testing.T) {
-	kafkatest.Each(t, func(t *testing.T, brokers []string) {
-		parts := newTopic(t, brokers, 2, nil)
-		kafkatest.Produce(t, brokers, parts[0].Topic, 0, strings.Fields("0 1 2 3 4 5 6")...)
-		kafkatest.ProduceRecords(t, brokers, []*kgo.Record{{Topic: parts[0].Topic, Value: []byte(strings.Repeat("x", 130_000))}},
-			kgo.ProducerBatchCompression(kgo.NoCompression()))
-		kafkatest.Produce(t, brokers, parts[1].Topic, 1, "a", "b")
-		cl, err := NewClient(Config{Brokers: brokers}, kgo.FetchMaxBytes(512), kgo.BrokerMaxReadBytes(20_000))
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := NewFetcher(cl, FetchConfig{})
-		t.Cleanup(func() { f.Close(); cl.Close() })
-		r := newReader(f, Cursor{Partition: parts[0]}, Cursor{Partition: parts[1]})
-		got := final[*TooLargeError](t, r)
-		if got.Partition != parts[0] || got.Offset != 7 || got.Limit != 20_000 {
-			t.Errorf("got %+v", got)
-		}
-		kafkatest.Produce(t, brokers, parts[1].Topic, 1, "c")
-		r.until(t, "the neighbour goes on", func() bool { return len(r.values[parts[1]]) == 3 })
-	})
-}
-
 func TestCursorsMayChangeBetweenCalls(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		parts := newTopic(t, brokers, 2, nil)
@@ -361,58 +312,6 @@ func TestCursorsMayChangeBetweenCalls(t *testing.T) {
 	})
 }
 
-func TestFetchFollowsAMovedLeader(t *testing.T) {
-	c := kafkatest.FakeCluster(t, kfake.NumBrokers(3))
-	p := newTopic(t, c.ListenAddrs(), 1, nil)[0]
-	kafkatest.Produce(t, c.ListenAddrs(), p.Topic, 0, "a")
-	r := newReader(newFetcher(t, c.ListenAddrs(), FetchConfig{}), Cursor{Partition: p})
-	r.to(t, 1)
-	for i := range 3 {
-		next := (c.LeaderFor(p.Topic, 0) + 1) % 3
-		if err := c.MoveTopicPartition(p.Topic, 0, next); err != nil {
-			t.Fatal(err)
-		}
-		kafkatest.Produce(t, c.ListenAddrs(), p.Topic, 0, fmt.Sprint(i))
-		r.to(t, int64(i+2))
-	}
-	if diff := cmp.Diff([]string{"a", "0", "1", "2"}, r.values[p]); diff != "" {
-		t.Error(diff)
-	}
-	for _, err := range r.errs {
-		if Final(err) {
-			t.Errorf("a move of the leader is final: %v", err)
-		}
-	}
-}
-
-func TestPassingErrorsAreBackedOff(t *testing.T) {
-	for _, code := range []*kerr.Error{
-		kerr.NotLeaderForPartition, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.KafkaStorageError,
-		kerr.TopicAuthorizationFailed, kerr.UnknownServerError,
-	} {
-		t.Run(code.Message, func(t *testing.T) {
-			c := kafkatest.FakeCluster(t)
-			parts := newTopic(t, c.ListenAddrs(), 2, nil)
-			kafkatest.Produce(t, c.ListenAddrs(), parts[0].Topic, 0, "a")
-			kafkatest.Produce(t, c.ListenAddrs(), parts[0].Topic, 1, "b")
-			fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: parts[0].Topic, Partitions: []int32{1}, Err: code, Count: -1})
-			r := newReader(newFetcher(t, c.ListenAddrs(), FetchConfig{}), Cursor{Partition: parts[0]}, Cursor{Partition: parts[1]})
-			r.until(t, "two errors came", func() bool { return len(r.errs) > 1 })
-			if len(r.values[parts[0]]) != 1 {
-				t.Error("the healthy partition was held up")
-			}
-			if hits := fault.Hits(); hits > 4 {
-				t.Errorf("asked %d times for two errors", hits)
-			}
-			if Final(r.errs[0]) || !strings.Contains(r.errs[0].Error(), code.Message) {
-				t.Errorf("error %v", r.errs[0])
-			}
-			fault.Remove()
-			r.until(t, "it recovers", func() bool { return len(r.values[parts[1]]) == 1 })
-		})
-	}
-}
-
 func TestQuietTopicIsNotAskedInALoop(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
@@ -425,51 +324,4 @@ func TestQuietTopicIsNotAskedInALoop(t *testing.T) {
 			t.Errorf("%d fetches in a second of silence", r.calls)
 		}
 	})
-}
-
-func TestFetchSurvivesABrokerRestart(t *testing.T) {
-	b := kafkatest.StartReal(t)
-	p := newTopic(t, b.Brokers, 1, nil)[0]
-	kafkatest.Produce(t, b.Brokers, p.Topic, 0, "a")
-	r := newReader(newFetcher(t, b.Brokers, FetchConfig{}), Cursor{Partition: p})
-	r.to(t, 1)
-	b.Kill(t)
-	r.until(t, "the loss is seen", func() bool { return len(r.errs) > 0 })
-	calls, begin := r.calls, time.Now()
-	for time.Since(begin) < 2*time.Second {
-		r.step(t)
-	}
-	if n := r.calls - calls; n > 30 {
-		t.Errorf("%d fetches in two seconds without a broker", n)
-	}
-	b.Start(t)
-	kafkatest.Produce(t, b.Brokers, p.Topic, 0, "b")
-	r.to(t, 2)
-	if diff := cmp.Diff([]string{"a", "b"}, r.values[p]); diff != "" {
-		t.Error(diff)
-	}
-	for _, err := range r.errs {
-		if Final(err) {
-			t.Errorf("a restart is final: %v", err)
-		}
-	}
-}
-
-func TestFetchEndsWithItsContextAndItsClient(t *testing.T) {
-	brokers := kafkatest.Fake(t)
-	p := newTopic(t, brokers, 1, nil)[0]
-	cl, err := NewClient(Config{Brokers: brokers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := NewFetcher(cl, FetchConfig{})
-	r := newReader(f, Cursor{Partition: p})
-	r.step(t)
-	cl.Close()
-	for range 10 {
-		if _, err = f.Fetch(t.Context(), r.cursors); err != nil {
-			return
-		}
-	}
-	t.Error("Fetch goes on over a closed client")
 }

@@ -1,0 +1,71 @@
+package format
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+const (
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+// str reads a string behind its opening quote, eight bytes at a time while nothing in them needs a look.
+func (s *scanner) str() (span, *Reject) {
+	b, i := s.b, s.i
+	v := span{kind: '"', from: i}
+	for {
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
+			s.ascii |= w
+			quote, slash := w^(lowBits*'"'), w^(lowBits*'\\')
+			found := ((w - lowBits*0x20) &^ w) | ((quote - lowBits) &^ quote) | ((slash - lowBits) &^ slash)
+			if found &= highBits; found != 0 {
+				i += bits.TrailingZeros64(found) >> 3
+				break
+			}
+			i += 8
+		}
+		if i >= len(b) {
+			s.i = i
+			return v, s.fail("a string without an end")
+		}
+		c := b[i]
+		s.ascii |= uint64(c)
+		switch {
+		case c == '"':
+			v.to = i
+			s.i = i + 1
+			return v, nil
+		case c == '\\':
+			n := escape(b[i:])
+			if n == 0 {
+				s.i = i
+				return v, s.fail("an escape that is not JSON")
+			}
+			v.escaped = true
+			i += n
+		case c < 0x20:
+			s.i = i
+			return v, s.fail("a control character in a string")
+		default:
+			i++
+		}
+	}
+}
+
+// escape is the length of the escape at the start of b, 0 when it is none.
+func escape(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if len(b) >= 6 && hex4(b[2:]) >= 0 {
+			return 6
+		}
+	}
+	return 0
+}
