@@ -10,7 +10,7 @@ import (
 // Select is the SELECT of one version as readers see it: keys and finished aggregates, then serve.columns over them,
 // then serve.where over all. A version of several lanes is merged by key first.
 func (*Store) Select(ref job.Ref, schema string, l job.Layout) string {
-	text := Finished(ref, schema, l)
+	text := finished(ref, schema, l)
 	computed := false
 	var names, outer []string
 	for _, c := range l.View {
@@ -31,8 +31,8 @@ func (*Store) Select(ref job.Ref, schema string, l job.Layout) string {
 	return text
 }
 
-// Finished is the SELECT of the query's own columns, without serve.columns and serve.where.
-func Finished(ref job.Ref, schema string, l job.Layout) string {
+// finished is the SELECT of the query's own columns, without serve.columns and serve.where.
+func finished(ref job.Ref, schema string, l job.Layout) string {
 	var columns []string
 	for _, c := range l.View {
 		if c.Computed {

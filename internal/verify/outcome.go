@@ -36,8 +36,11 @@ func (r *run) boundary(ctx context.Context, log *logReader, truncated []*span) (
 			}
 			log.size = min(2*log.size, batchRecords)
 		}
-		if log.err != nil {
+		switch {
+		case log.err != nil:
 			return 0, false, log.err
+		case !found: // nothing left says up to which time its records are gone
+			return 0, false, nothingLeft()
 		}
 		log.pending = nil
 		log.drop()
@@ -46,9 +49,6 @@ func (r *run) boundary(ctx context.Context, log *logReader, truncated []*span) (
 		}
 	}
 	log.size = batchRecords
-	if len(truncated) > 0 && !cut {
-		return 0, false, nothingLeft()
-	}
 	return after, cut, nil
 }
 

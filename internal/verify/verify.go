@@ -147,12 +147,12 @@ func (r *run) copyRows(ctx context.Context, tx *pg.Tx, sql string) error {
 	go func() {
 		_, err := tx.Raw().Conn().PgConn().CopyTo(ctx, in, sql)
 		copying <- err
-		in.CloseWithError(err) // nil is the end of the rows
+		_ = in.CloseWithError(err) // nil is the end of the rows
 	}()
 	rows := newCopied(out, len(r.columns))
 	defer rows.close()
 	loadErr := r.exec(ctx, r.served(), rows)
-	out.CloseWithError(errStopped)
+	_ = out.CloseWithError(errStopped)
 	if err := <-copying; err != nil && !errors.Is(err, errStopped) {
 		return fmt.Errorf("copy the served rows: %w", err)
 	}
