@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kappactl/kappactl/internal/kafkatest"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
 )
@@ -137,6 +138,9 @@ func (w *world) serve(extra ...string) *agent {
 		_ = cmd.Wait()
 		close(a.done)
 	}()
+	if len(extra) == 0 { // one with a fault may never live to send a heartbeat
+		defer a.awaitHeartbeat()
+	}
 	w.t.Cleanup(func() {
 		a.kill()
 		if w.t.Failed() {
@@ -144,6 +148,19 @@ func (w *world) serve(extra ...string) *agent {
 		}
 	})
 	return a
+}
+
+// awaitHeartbeat waits until the database knows the agent.
+func (a *agent) awaitHeartbeat() {
+	a.w.t.Helper()
+	kafkatest.Until(a.w.t, "the agent is alive", func() bool {
+		var n int
+		err := a.w.pool.QueryRow(a.w.t.Context(), `SELECT count(*) FROM kappactl.agent WHERE pid = $1`, a.cmd.Process.Pid).Scan(&n)
+		if err != nil {
+			a.w.t.Fatal(err)
+		}
+		return n > 0
+	})
 }
 
 // kill ends the agent at once, as kill -9 does.
