@@ -32,13 +32,13 @@ func TestMain(m *testing.M) {
 type work struct {
 	mu      sync.Mutex
 	running map[string]int
-	begins  chan string
-	ends    chan string
+	begins  *happened
+	ends    *happened
 	fail    map[string]error
 }
 
 func newWork() *work {
-	return &work{running: map[string]int{}, begins: make(chan string, 100), ends: make(chan string, 100), fail: map[string]error{}}
+	return &work{running: map[string]int{}, begins: newHappened(), ends: newHappened(), fail: map[string]error{}}
 }
 
 func (w *work) do(ctx context.Context, name string) error {
@@ -46,14 +46,14 @@ func (w *work) do(ctx context.Context, name string) error {
 	w.running[name]++
 	err := w.fail[name]
 	w.mu.Unlock()
-	w.begins <- name
+	w.begins.add(name)
 	if err == nil {
 		<-ctx.Done()
 	}
 	w.mu.Lock()
 	w.running[name]--
 	w.mu.Unlock()
-	w.ends <- name
+	w.ends.add(name)
 	return err
 }
 
@@ -65,15 +65,25 @@ func (w *work) Answer(ctx context.Context, id, _ int64) error {
 	return w.do(ctx, fmt.Sprintf("request %d", id))
 }
 
-func await(t *testing.T, from chan string, want string) {
+// happened are things that happened; one goroutine awaits them.
+type happened struct {
+	news chan string
+	seen map[string]bool // owned by who awaits
+}
+
+func newHappened() *happened {
+	return &happened{news: make(chan string, 1000), seen: map[string]bool{}}
+}
+
+func (h *happened) add(what string) { h.news <- what }
+
+func await(t *testing.T, from *happened, want string) {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
-	for {
+	deadline := time.After(20 * time.Second)
+	for !from.seen[want] {
 		select {
-		case got := <-from:
-			if got == want {
-				return
-			}
+		case got := <-from.news:
+			from.seen[got] = true
 		case <-deadline:
 			t.Fatalf("%s did not happen", want)
 		}

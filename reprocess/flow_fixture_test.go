@@ -1,0 +1,451 @@
+package reprocess_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/pgtest"
+	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/serving"
+	"github.com/kappactl/kappactl/speedlayer"
+)
+
+// brokers is the cluster as the controller sees it, for one topic. Guarded by its mutex.
+type brokers struct {
+	mu     sync.Mutex
+	id     byte
+	starts []int64
+	ends   []int64
+	stable []int64 // -1: at the end
+	err    error
+	parts  map[int]error
+	at     func(p int) int64 // answer of OffsetsAt
+	groups []string
+	flags  job.TopicFacts
+}
+
+func newBrokers(ends ...int64) *brokers {
+	b := &brokers{id: 1, parts: map[int]error{}}
+	for _, e := range ends {
+		b.grow(e)
+	}
+	return b
+}
+
+func (b *brokers) grow(end int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.starts, b.ends, b.stable = append(b.starts, 0), append(b.ends, end), append(b.stable, -1)
+}
+
+func (b *brokers) set(f func(b *brokers)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	f(b)
+}
+
+func (b *brokers) produce(p int, n int64) { b.set(func(b *brokers) { b.ends[p] += n }) }
+
+func (b *brokers) facts() ([]job.PartitionFacts, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return nil, b.err
+	}
+	out := make([]job.PartitionFacts, len(b.ends))
+	for i := range b.ends {
+		stable := b.stable[i]
+		if stable < 0 {
+			stable = b.ends[i]
+		}
+		out[i] = job.PartitionFacts{
+			Partition: job.Partition{Topic: "events", TopicID: job.TopicID{b.id}, ID: int32(i)},
+			Start:     b.starts[i], LastStable: stable, End: b.ends[i], Err: b.parts[i],
+		}
+		if b.parts[i] != nil {
+			out[i].Start, out[i].LastStable, out[i].End = -1, -1, -1
+		}
+	}
+	return out, nil
+}
+
+func (b *brokers) Topics(context.Context, []string) ([]job.TopicFacts, error) {
+	facts, err := b.facts()
+	if err != nil {
+		return nil, err
+	}
+	t := b.flags
+	t.Name, t.ID, t.Partitions = "events", job.TopicID{b.id}, facts
+	return []job.TopicFacts{t}, nil
+}
+
+func (b *brokers) Offsets(context.Context, []string) ([]job.PartitionFacts, error) { return b.facts() }
+
+func (b *brokers) OffsetsAt(context.Context, []string, time.Time) ([]job.PartitionFacts, error) {
+	facts, err := b.facts()
+	for i := range facts {
+		facts[i].Start = b.at(i)
+	}
+	return facts, err
+}
+
+func (b *brokers) Sizes(context.Context, []string) (map[job.Partition]int64, error) {
+	return nil, errors.New("not allowed")
+}
+
+func (b *brokers) DeleteGroup(_ context.Context, group string) error {
+	b.set(func(b *brokers) { b.groups = append(b.groups, group) })
+	return nil
+}
+
+// world is a database, a cluster, workers and controllers of one test.
+type world struct {
+	t       *testing.T
+	pool    *pg.Pool
+	dsn     string
+	store   *reprocess.Store
+	brokers *brokers
+	views   *serving.Store
+	config  reprocess.Config
+	idle    map[int]bool // versions on which no worker works; guarded by mu
+	mu      sync.Mutex
+}
+
+func newWorld(t *testing.T, ends ...int64) *world {
+	t.Helper()
+	pool, dsn := pgtest.New(t)
+	return &world{
+		t: t, pool: pool, dsn: dsn, store: reprocess.NewStore(pool), brokers: newBrokers(ends...), views: serving.New(serving.Config{}),
+		config: reprocess.Config{
+			Tick: 20 * time.Millisecond, HoldFor: time.Second, PromoteDeadline: 3 * time.Second, RetryEvery: 20 * time.Millisecond, PollEvery: 5 * time.Millisecond,
+		},
+		idle: map[int]bool{},
+	}
+}
+
+func (w *world) controller() *reprocess.Controller {
+	s := &speedlayer.Store{}
+	return reprocess.NewController(reprocess.Deps{
+		Pool: w.pool, Topics: w.brokers, Replays: s, Positions: s, Tables: w.views, Views: w.views,
+		Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)), Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)),
+	}, w.config)
+}
+
+// layout counts offsets: one row without keys, so the view must show the sum of the positions.
+func layout() job.Layout {
+	return job.Layout{
+		Shape:  job.Rollup,
+		States: []job.StateColumn{{Name: "n", Type: "bigint", Combine: `t."n" + e."n"`, Aggregate: `sum(e."n")::bigint`}},
+		View:   []job.ViewColumn{{Name: "n", Type: "bigint", Finish: `s."n"`, StoredAs: "sum", Exact: true}},
+	}
+}
+
+func (w *world) spec() *job.Spec {
+	return &job.Spec{
+		Job: "counts", Mode: job.Kappa, Source: job.Source{Topics: []string{"events"}, Format: "json", OnError: job.OnError{Max: 0.01}},
+		Serve: job.Serve{View: job.ViewName{Schema: "public", Name: "counts"}}, Replay: job.Replay{Start: "earliest"},
+		Ready: job.ReadySettings{MaxLagTime: 5 * time.Second}, KeepOld: time.Hour, AutoRetire: true,
+	}
+}
+
+// stage stages a version with this hash; change may alter the staging.
+func (w *world) stage(hash string, change ...func(*reprocess.Staging)) reprocess.Staged {
+	w.t.Helper()
+	out, err := w.tryStage(hash, change...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return out
+}
+
+func (w *world) tryStage(hash string, change ...func(*reprocess.Staging)) (reprocess.Staged, error) {
+	in := reprocess.Staging{Spec: w.spec(), Layout: layout(), Hash: hash, Dialect: 1, Engine: "test", ClusterID: "c", By: "ann", Views: w.views}
+	for _, f := range change {
+		f(&in)
+	}
+	return w.store.Stage(w.t.Context(), in)
+}
+
+// run runs agents of our own until the test ends: they claim deployments and requests and work on versions.
+func (w *world) run(n int, hook func(agent int, point string)) (stop func()) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	var g errgroup.Group
+	g.Go(func() error { w.work(ctx); return nil })
+	for i := range n {
+		c := w.controller()
+		if hook != nil {
+			c.SetHook(func(point string) { hook(i, point) })
+		}
+		g.Go(func() error { w.host(ctx, c, fmt.Sprintf("agent %d", i)); return nil })
+	}
+	var once sync.Once
+	stop = func() { once.Do(func() { cancel(); _ = g.Wait() }) }
+	w.t.Cleanup(stop)
+	return stop
+}
+
+// host is a small agent: one goroutine a claim.
+func (w *world) host(ctx context.Context, c *reprocess.Controller, owner string) {
+	type row struct{ ID, Claim int64 }
+	var g errgroup.Group
+	defer func() { _ = g.Wait() }()
+	for every(ctx, 10*time.Millisecond) {
+		for table, f := range map[string]func(context.Context, int64, int64) error{"deployment": c.Control, "request": c.Answer} {
+			where := `r.answered_at IS NULL`
+			if table == "deployment" {
+				where = `r.id = (SELECT max(n.id) FROM kappactl.deployment n WHERE n.job = r.job AND n.number = r.number)
+					AND EXISTS (SELECT 1 FROM kappactl.version v WHERE v.job = r.job AND v.number = r.number AND v.ended_at IS NULL)`
+			}
+			lease := pg.Leased{Table: "kappactl." + table, Key: "id", Order: "r.id", Columns: "r.id, r.claim"}
+			rows, err := pg.Claim[row](ctx, w.pool, lease, owner, time.Hour, 10, where, nil)
+			if err != nil && ctx.Err() == nil {
+				w.t.Errorf("claim: %v", err)
+			}
+			for _, r := range rows {
+				g.Go(func() error {
+					if err := f(ctx, r.ID, r.Claim); err != nil && ctx.Err() == nil {
+						w.t.Logf("%s %d: %v", table, r.ID, err)
+					}
+					// As a live agent does; one that was killed releases nothing.
+					end := context.WithoutCancel(ctx)
+					return pg.Release(end, w.pool, lease, owner, `r.id = @id AND r.claim = @claim`, pgx.NamedArgs{"id": r.ID, "claim": r.Claim})
+				})
+			}
+		}
+	}
+}
+
+func every(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// work does what speedlayer does, without records: an offset counts one.
+func (w *world) work(ctx context.Context) {
+	for every(ctx, 5*time.Millisecond) {
+		var refs []struct {
+			Number int
+			Phase  job.Phase
+		}
+		rows, err := w.pool.Query(ctx, `SELECT number, phase FROM kappactl.version WHERE paused_at IS NULL`)
+		if err == nil {
+			refs, err = pgx.CollectRows(rows, pgx.RowToStructByName[struct {
+				Number int
+				Phase  job.Phase
+			}])
+		}
+		for _, r := range refs {
+			w.mu.Lock()
+			idle := w.idle[r.Number]
+			w.mu.Unlock()
+			switch {
+			case idle || err != nil:
+			case r.Phase == job.Replaying:
+				err = w.replay(ctx, r.Number)
+			case r.Phase.Consumes():
+				err = w.follow(ctx, r.Number)
+			}
+		}
+		if err != nil && ctx.Err() == nil && !pg.Retryable(err) && pg.Code(err) != "42P01" {
+			w.t.Errorf("worker: %v", err)
+		}
+	}
+}
+
+func (w *world) setIdle(number int, idle bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.idle[number] = idle
+}
+
+func (w *world) replay(ctx context.Context, number int) error {
+	return w.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		var id, n int64
+		err := tx.QueryRow(ctx, `UPDATE kappactl.segment SET state = 'done', rows = 1, records = to_offset - from_offset
+			WHERE id = (SELECT min(id) FROM kappactl.segment WHERE number = @number AND state = 'open') RETURNING id, records`,
+			pgx.NamedArgs{"number": number}).Scan(&id, &n)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d_staging (_segment, lane, n) VALUES (@id, 0, @n)`, number), pgx.NamedArgs{"id": id, "n": n})
+		return err
+	})
+}
+
+func (w *world) follow(ctx context.Context, number int) error {
+	facts, err := w.brokers.facts()
+	if err != nil {
+		return nil //nolint:nilerr // the cluster is away
+	}
+	return w.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		for _, f := range facts {
+			var n int64
+			err := tx.QueryRow(ctx, `WITH old AS (SELECT next, CASE WHEN hold_until > clock_timestamp() THEN least(hold, @end) ELSE @end END AS upto
+					FROM kappactl.position WHERE number = @number AND partition = @partition AND topic_id = @topic::uuid AND fault = '' FOR UPDATE)
+				UPDATE kappactl.position p SET next = greatest(old.next, old.upto), records = records + greatest(0, old.upto - old.next), owner = 'worker'
+				FROM old WHERE p.number = @number AND p.partition = @partition RETURNING p.next - old.next`,
+				pgx.NamedArgs{"number": number, "partition": f.ID, "topic": f.TopicID.String(), "end": f.LastStable}).Scan(&n)
+			if errors.Is(err, pgx.ErrNoRows) || n == 0 && err == nil {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d AS t (lane, n) VALUES (0, @n)
+				ON CONFLICT (lane) DO UPDATE SET n = t.n + excluded.n`, number), pgx.NamedArgs{"n": n})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// await waits until f is true.
+func (w *world) await(what string, f func() bool) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	defer cancel()
+	for !f() {
+		if !every(ctx, 10*time.Millisecond) {
+			st, err := w.store.Status(w.t.Context(), "counts")
+			w.t.Fatalf("%s did not happen: %+v (%v)", what, st, err)
+		}
+	}
+}
+
+func (w *world) deployment(id int64) reprocess.Deployment {
+	w.t.Helper()
+	d, err := w.store.Deployment(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+// finish waits until a command that waits for goal would end, and checks its exit code.
+func (w *world) finish(id int64, goal string, want job.ExitCode) reprocess.Deployment {
+	w.t.Helper()
+	var code job.ExitCode
+	w.await(fmt.Sprintf("%s of deployment %d", goal, id), func() (done bool) {
+		code, done = w.deployment(id).Outcome(goal)
+		return done
+	})
+	d := w.deployment(id)
+	if code != want {
+		w.t.Fatalf("exit code %d, want %d: %+v", code, want, d)
+	}
+	return d
+}
+
+// ask asks and waits for the answer.
+func (w *world) ask(number job.Number, verb reprocess.Verb, args reprocess.Args) *reprocess.Answer {
+	w.t.Helper()
+	id, err := w.store.Ask(w.t.Context(), reprocess.Request{Job: "counts", Number: number, Verb: verb, Args: args, By: "ann"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.answer(id)
+}
+
+func (w *world) answer(id int64) *reprocess.Answer {
+	w.t.Helper()
+	var a *reprocess.Answer
+	w.await(fmt.Sprintf("answer to request %d", id), func() bool {
+		var err error
+		if a, err = w.store.Answer(w.t.Context(), id); err != nil {
+			w.t.Fatal(err)
+		}
+		return a != nil
+	})
+	return a
+}
+
+func (w *world) must(number job.Number, verb reprocess.Verb, args reprocess.Args) {
+	w.t.Helper()
+	if a := w.ask(number, verb, args); a.Code != job.ExitOK {
+		w.t.Fatalf("%s v%d: %+v", verb, number, a)
+	}
+}
+
+func (w *world) live() string {
+	w.t.Helper()
+	st, err := w.store.Status(w.t.Context(), "counts")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if st.Live == nil {
+		return ""
+	}
+	return *st.Live
+}
+
+func (w *world) version(number int) reprocess.VersionStatus {
+	w.t.Helper()
+	st, err := w.store.Status(w.t.Context(), "counts")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, v := range st.Versions {
+		if v.Version == job.Number(number).String() {
+			return v
+		}
+	}
+	w.t.Fatalf("no v%d", number)
+	return reprocess.VersionStatus{}
+}
+
+// shown is what readers see; -1 when there is no view.
+func (w *world) shown() int64 {
+	w.t.Helper()
+	var n *int64
+	if err := w.pool.QueryRow(w.t.Context(), `SELECT sum(n)::bigint FROM public.counts`).Scan(&n); err != nil {
+		w.t.Fatal(err)
+	}
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// exact waits until readers see every offset once.
+func (w *world) exact() {
+	w.t.Helper()
+	facts, err := w.brokers.facts()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var want int64
+	for _, f := range facts {
+		want += f.LastStable
+	}
+	w.await(fmt.Sprintf("the view showing %d", want), func() bool { return w.shown() == want })
+}
+
+func (w *world) sql(text string, args ...any) {
+	w.t.Helper()
+	if _, err := w.pool.Exec(w.t.Context(), text, args...); err != nil {
+		w.t.Fatal(err)
+	}
+}
