@@ -2,13 +2,185 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/config"
+	"github.com/kappactl/kappactl/internal/httpapi"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/serving"
+	"github.com/kappactl/kappactl/speedlayer"
 )
 
-func (a *app) host(ctx context.Context, s config.Settings, log *slog.Logger, ready func(http string)) error {
-	ready(s.HTTP)
-	<-ctx.Done()
-	return nil
+// What the packages want of one another, and who gives it.
+var (
+	_ reprocess.Topics    = (*kafka.Admin)(nil)
+	_ reprocess.Replays   = (*speedlayer.Store)(nil)
+	_ reprocess.Positions = (*speedlayer.Store)(nil)
+	_ reprocess.Tables    = (*serving.Store)(nil)
+	_ reprocess.Views     = (*serving.Store)(nil)
+	_ agent.Runner        = (*speedlayer.Engine)(nil)
+	_ agent.Controller    = (*reprocess.Controller)(nil)
+)
+
+// host runs an agent and its HTTP server until ctx ends, and calls ready once both work. The end of ctx is no error.
+func (a *app) host(ctx context.Context, s config.Settings, log *slog.Logger, ready func(http string)) (err error) {
+	brokers, err := kafkaConfig(s)
+	if err != nil {
+		return err
+	}
+	admin, err := kafka.NewAdmin(brokers)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	pool, err := a.agentPool(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	listener, err := net.Listen("tcp", s.HTTP)
+	if err != nil {
+		return &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("listen on %s: %s", s.HTTP, err), Next: "give another address with --http", Err: err}
+	}
+	spill, err := os.MkdirTemp(s.Agent.Temp, "kappactl-agent-")
+	if err != nil {
+		return fmt.Errorf("make a folder to spill into: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(spill)) }()
+	s.Agent.Temp = spill
+	w := a.wire(s, brokers, admin, pool, listener.Addr().String(), log)
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return w.http.Serve(ctx, listener) })
+	group.Go(func() error { return w.agent.Run(ctx) })
+	group.Go(func() error {
+		select {
+		case <-w.agent.Ready():
+			ready(listener.Addr().String())
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// agentPool opens a pool that is large enough for the work of many versions.
+func (a *app) agentPool(ctx context.Context, s config.Settings) (*pg.Pool, error) {
+	if err := s.NeedDSN(); err != nil {
+		return nil, err
+	}
+	c, err := pgConfig(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	c.MaxConns, c.Application = 32, "kappactl agent"
+	pool, err := pg.Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := pg.CheckSchema(ctx, pool); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
+}
+
+// aliveWithin is how young the heartbeat of a living agent is.
+const aliveWithin = 5 * time.Second
+
+// wired is one agent with its parts.
+type wired struct {
+	agent *agent.Agent
+	http  *httpapi.Server
+}
+
+// wire joins the parts of an agent.
+func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, pool *pg.Pool, address string, log *slog.Logger) *wired {
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // jitter
+	id := agentID(random)
+	log = log.With("agent", id)
+	w := &wired{}
+	metrics := &speedlayer.Metrics{}
+	w.http = httpapi.New(httpapi.Deps{
+		Ready: func(ctx context.Context) error { return readyToWork(ctx, pool, admin) },
+		Versions: func(ctx context.Context) ([]httpapi.Version, error) {
+			return versionsFor(ctx, reprocess.NewStore(pool))
+		},
+		Work: func() httpapi.Work { return workOf(metrics) },
+	})
+	metrics.Committed = func(_ job.Ref, _ int, took time.Duration) { w.http.Committed(took) }
+	engine := speedlayer.New(speedlayer.Deps{
+		Pool: pool, Kafka: brokers, Agent: id, Alive: func(ctx context.Context) (int, error) { return agent.Alive(ctx, pool, aliveWithin) },
+		Log: log, Now: a.sys.Now, Metrics: metrics,
+	}, speedlayer.Config{Lease: s.Agent.Lease, Memory: s.Agent.Memory, Temp: s.Agent.Temp, Replays: s.Agent.Replays})
+	store := &speedlayer.Store{}
+	serve := serving.New(serving.Config{})
+	controller := reprocess.NewController(reprocess.Deps{
+		Pool: pool, Topics: admin, Replays: store, Positions: store, Tables: serve, Views: serve, Log: log, Now: a.sys.Now, Rand: random,
+	}, reprocess.Config{Replays: s.Agent.Replays})
+	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: log, Now: a.sys.Now}, agent.Config{
+		ID: id, Release: release, HTTP: address, Capacity: runtime.NumCPU(), Dialect: query.Dialect, Replays: s.Agent.Replays,
+		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease,
+	})
+	return w
+}
+
+// agentID names one life of one process: HOST-PID-RANDOM.
+func agentID(random *rand.Rand) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d-%06x", host, os.Getpid(), random.Uint32()&0xffffff)
+}
+
+// readyToWork says why this agent could not work now.
+func readyToWork(ctx context.Context, pool *pg.Pool, admin *kafka.Admin) error {
+	return errors.Join(pg.CheckSchema(ctx, pool), admin.Ping(ctx))
+}
+
+func versionsFor(ctx context.Context, store *reprocess.Store) ([]httpapi.Version, error) {
+	jobs, err := store.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []httpapi.Version
+	for _, j := range jobs {
+		for _, v := range j.Versions {
+			n, err := job.ParseNumber(v.Version)
+			if err != nil {
+				return nil, err
+			}
+			if v.Phase.Ended() {
+				continue
+			}
+			out = append(out, httpapi.Version{
+				Ref: job.Ref{Job: j.Job, Number: n}, Phase: v.Phase, Verdict: v.Verdict, LagRecords: v.LagRecords, LagSeconds: v.LagSeconds,
+				RecordsPerSecond: v.RecordsPerSecond, Records: v.Records, DeadLetters: v.DeadLetters,
+			})
+		}
+	}
+	return out, nil
+}
+
+func workOf(m *speedlayer.Metrics) httpapi.Work {
+	return httpapi.Work{
+		Records: m.Records.Load(), Bytes: m.Bytes.Load(), DeadLetters: m.DeadLetters.Load(), Segments: m.Segments.Load(),
+		Commits: m.Commits.Load(), CommitRetries: m.CommitRetries.Load(), LeaseLosses: m.LeaseLosses.Load(), Faults: m.Faults.Load(),
+		ThrottledSeconds: time.Duration(m.ThrottleNanos.Load()).Seconds(),
+	}
 }

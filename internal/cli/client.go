@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/config"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
@@ -196,11 +197,5 @@ func gitRevision(ctx context.Context, file string) string {
 
 // agents is how many agents are alive.
 func (c *client) agents(ctx context.Context) (int, error) {
-	var n int
-	err := c.pool.QueryRow(ctx, `SELECT count(*) FROM kappactl.agent
-		WHERE heartbeat_at > clock_timestamp() - interval '5 seconds' AND NOT draining`).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("look for agents: %w", err)
-	}
-	return n, nil
+	return agent.Alive(ctx, c.pool, aliveWithin)
 }

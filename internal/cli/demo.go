@@ -67,6 +67,9 @@ func runDemo(ctx context.Context, o demoOptions) error {
 	if err != nil {
 		return fmt.Errorf("find the demo's folder: %w", err)
 	}
+	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
+		return &job.Refusal{Code: job.ExitUsage, Cause: dir + " is not empty, and the demo begins afresh", Next: "kappactl demo --data ANOTHER"}
+	}
 	d := &demo{app: o.app, dir: dir}
 	d.say("kappactl demo: a local Kafka, PostgreSQL and agent in %s", dir)
 	stack := devOptions{app: o.app, data: filepath.Join(dir, "stack"), postgresBin: o.postgresBin}
@@ -199,9 +202,8 @@ func (d *demo) totals(ctx context.Context, sql string) ([]demoTotal, error) {
 // sideBySide shows both versions' tables and fails when they are not a and b.
 func (d *demo) sideBySide(ctx context.Context, a, b []demoTotal) error {
 	d.say("Both versions side by side, from their own tables:")
-	t := render.NewTable("url", ">views v1", ">views v2")
 	for i, want := range [][]demoTotal{a, b} {
-		got, err := d.totals(ctx, strings.ReplaceAll(demoQuery, "pageviews_hourly", fmt.Sprintf("pageviews__v%d", i+1)))
+		got, err := d.totals(ctx, strings.NewReplacer("pageviews_hourly", fmt.Sprintf("pageviews__v%d", i+1), "(total_ms)", "(total_ms__s)").Replace(demoQuery))
 		if err != nil {
 			return err
 		}
@@ -209,6 +211,7 @@ func (d *demo) sideBySide(ctx context.Context, a, b []demoTotal) error {
 			return fmt.Errorf("v%d holds %v and should hold %v", i+1, got, want)
 		}
 	}
+	t := render.NewTable("url", ">views v1", ">views v2")
 	for i := range a {
 		t.Add(render.Text(a[i].URL), render.Text(render.Count(a[i].Views)), render.Text(render.Count(b[i].Views)))
 	}

@@ -24,7 +24,8 @@ const (
 	bounce = 1000
 )
 
-func demoURLs() []string { return []string{"/", "/docs", "/pricing", "/blog/kappa", "/login"} }
+// demoURLs are in the order in which the demo prints them.
+func demoURLs() []string { return []string{"/", "/blog/kappa", "/docs", "/login", "/pricing"} }
 
 // demoEvents makes n page views over six hours; the same n and seed give the same events everywhere.
 func demoEvents(seed uint64, n int) []pageview {

@@ -111,7 +111,7 @@ func withStack(ctx context.Context, o devOptions, use func(context.Context, *run
 	up := make(chan string, 1)
 	group.Go(func() error { return stack.Wait(done) })
 	group.Go(func() error {
-		return o.host(done, settings, o.agentLog(settings), func(address string) { up <- address })
+		return o.host(done, settings, o.quietLog(), func(address string) { up <- address })
 	})
 	group.Go(func() error {
 		defer cancel()
@@ -125,8 +125,8 @@ func withStack(ctx context.Context, o devOptions, use func(context.Context, *run
 	return group.Wait()
 }
 
-// agentLog is quiet about what goes well: the agent of dev shares its terminal with a person.
-func (o devOptions) agentLog(config.Settings) *slog.Logger {
+// quietLog is quiet about what goes well: the agent of dev shares its terminal with a person.
+func (o devOptions) quietLog() *slog.Logger {
 	level := slog.LevelWarn
 	if o.flags.debug {
 		level = slog.LevelDebug

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/config"
 )
 
 type serveOptions struct{ *app }
@@ -24,4 +27,34 @@ also answers /healthz, /readyz and /metrics over HTTP, on the loopback interface
 	}
 	settingFlags(cmd.Flags(), true)
 	return cmd
+}
+
+func runServe(ctx context.Context, o serveOptions) error {
+	settings, err := o.settings()
+	if err != nil {
+		return err
+	}
+	log := o.agentLog(settings)
+	err = o.host(ctx, settings, log, func(address string) {
+		log.Info("agent works", "http", address, "lease", settings.Agent.Lease.String())
+	})
+	if err == nil && ctx.Err() != nil {
+		log.Info("agent has stopped", "cause", context.Cause(ctx).Error())
+	}
+	return err
+}
+
+// agentLog goes to the error stream, in the form of the settings.
+func (a *app) agentLog(s config.Settings) *slog.Logger {
+	options := &slog.HandlerOptions{Level: slog.LevelInfo}
+	switch {
+	case a.flags.debug:
+		options.Level = slog.LevelDebug
+	case a.flags.quiet:
+		options.Level = slog.LevelWarn
+	}
+	if s.Agent.Log == "json" {
+		return slog.New(slog.NewJSONHandler(a.sys.Err, options))
+	}
+	return slog.New(slog.NewTextHandler(a.sys.Err, options))
 }

@@ -2,8 +2,18 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/internal/verify"
 )
 
 type verifyOptions struct {
@@ -32,4 +42,91 @@ version. It needs no agent.`,
 	}
 	cmd.Flags().BoolVar(&o.fromLogStart, "from-log-start", false, "when the log starts later: compare only keys that lie after it")
 	return cmd
+}
+
+func runVerify(ctx context.Context, o verifyOptions) (err error) {
+	c, err := o.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ref, err := o.version(ctx, c)
+	if err != nil {
+		return err
+	}
+	brokers, err := kafkaConfig(c.settings)
+	if err != nil {
+		return err
+	}
+	admin, err := kafka.NewAdmin(brokers)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	temp, err := os.MkdirTemp(c.settings.Agent.Temp, "kappactl-verify-")
+	if err != nil {
+		return fmt.Errorf("make a folder to spill into: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	o.progress("reading the log of %s %s …", ref.Job, ref.Number)
+	report, err := verify.Run(ctx, verify.Deps{
+		Pool: c.pool, Kafka: brokers, Admin: admin, Views: views(), Temp: temp, Memory: c.settings.Agent.Memory, Log: o.log(), Now: o.sys.Now,
+	}, ref, verify.Options{FromLogStart: o.fromLogStart})
+	if err != nil {
+		return err
+	}
+	return o.report(ref, report)
+}
+
+// version is the one asked for, else the live one.
+func (o verifyOptions) version(ctx context.Context, c *client) (job.Ref, error) {
+	status, err := c.store.Status(ctx, o.target.Job)
+	if err != nil {
+		return job.Ref{}, err
+	}
+	if o.target.Number != nil {
+		_, err := versionOf(status, *o.target.Number)
+		return job.Ref{Job: o.target.Job, Number: *o.target.Number}, err
+	}
+	if status.Live == nil {
+		return job.Ref{}, &job.Refusal{
+			Code: job.ExitUsage, Cause: fmt.Sprintf("job %q has no live version; name one", o.target.Job), Next: "kappactl status " + string(o.target.Job),
+		}
+	}
+	n, err := job.ParseNumber(*status.Live)
+	return job.Ref{Job: o.target.Job, Number: n}, err
+}
+
+// report prints what was found; differences end with 5.
+func (o verifyOptions) report(ref job.Ref, r verify.Report) error {
+	if r.Equal {
+		return o.result(r, func(w io.Writer) error {
+			text := fmt.Sprintf("%s %s is equal to its log: %s from %s in %s", ref.Job, ref.Number, render.Plural(r.Rows, "row"),
+				render.Plural(r.Records, "record"), render.Duration(time.Duration(r.Seconds*float64(time.Second))))
+			if r.DeadLetters > 0 {
+				text += ", " + render.Plural(r.DeadLetters, "dead letter")
+			}
+			if r.Skipped > 0 {
+				text += fmt.Sprintf("; %s not compared: their records are partly below the log start", render.Plural(r.Skipped, "row"))
+			}
+			_, err := fmt.Fprintln(w, text)
+			return err
+		})
+	}
+	err := o.result(r, func(w io.Writer) error {
+		for _, e := range r.Examples {
+			if _, err := fmt.Fprintln(w, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return &job.Refusal{
+		Code: job.ExitChecks, Cause: fmt.Sprintf("%s %s differs from its log: %s over %s", ref.Job, ref.Number,
+			render.Plural(r.Differences, "difference"), render.Plural(r.Rows, "row")),
+		Next: "kappactl status " + string(ref.Job),
+	}
 }
