@@ -209,3 +209,19 @@ func launcher() (string, error) {
 		dir = parent
 	}
 }
+
+// Pause stops the broker's process without ending it: connections stay open and nothing is answered.
+func (b *RealBroker) Pause(t testing.TB) { b.signal(t, syscall.SIGSTOP) }
+
+// Resume lets a paused broker go on.
+func (b *RealBroker) Resume(t testing.TB) { b.signal(t, syscall.SIGCONT) }
+
+func (b *RealBroker) signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if !b.running {
+		t.Fatalf("send %s to a broker that does not run", s)
+	}
+	if err := syscall.Kill(b.pid, s); err != nil {
+		t.Fatalf("send %s to the broker: %v", s, err)
+	}
+}
