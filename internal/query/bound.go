@@ -60,7 +60,7 @@ func (c *compiler) judgeOperator(n tree) {
 		return
 	case "LOGICAL_GET":
 		data := n.child("function_data")
-		if n.text("name") == "seq_scan" && data.text("table") == SourceRelation && data.text("schema") == "main" {
+		if n.text("name") == "seq_scan" && data.text("table") == emptyTable && data.text("schema") == "main" {
 			return
 		}
 	}

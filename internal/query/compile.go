@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
 )
@@ -82,15 +83,52 @@ func (c *compiler) compile(ctx context.Context) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.prove(ctx, out); err != nil {
+		return nil, err
+	}
 	if err := c.refused.err(); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
+// prove binds what will be run over the fields that it will be run over.
+func (c *compiler) prove(ctx context.Context, out *Compiled) error {
+	for _, run := range []struct {
+		fields []string
+		text   string
+	}{{out.FieldsFor(1), out.Oracle}, {out.FieldsFor(1), out.Land(1)}, {out.FieldsFor(2), out.Land(2)}} {
+		if err := c.limitSource(ctx, run.fields); err != nil {
+			return fmt.Errorf("declare the fields of source: %w", err)
+		}
+		if _, err := c.session.columns(ctx, run.text); err != nil {
+			cause, _, _ := strings.Cut(err.Error(), "\n")
+			c.refused.add(0, "the query does not bind over the columns that it names: "+cause, "name every column plainly, without schema")
+			return nil
+		}
+	}
+	return nil
+}
+
+// emptyTable holds the declared columns that relation source is a view of, as it is when records are read: a table of its own
+// would offer rowid and a schema.
+const emptyTable = "_kappactl_empty"
+
 // createSource makes an empty relation with the declared types to bind against.
 func (c *compiler) createSource(ctx context.Context) error {
-	return c.session.exec(ctx, "CREATE TABLE "+SourceRelation+" ("+columnList(c.source)+")")
+	if err := c.session.exec(ctx, "CREATE TABLE "+emptyTable+" ("+columnList(c.source)+")"); err != nil {
+		return err
+	}
+	return c.limitSource(ctx, columnNames(c.source))
+}
+
+// limitSource makes relation source have these fields only.
+func (c *compiler) limitSource(ctx context.Context, fields []string) error {
+	quoted := make([]string, len(fields))
+	for i, f := range fields {
+		quoted[i] = ident(f)
+	}
+	return c.session.exec(ctx, "CREATE OR REPLACE TEMP VIEW "+SourceRelation+" AS SELECT "+strings.Join(quoted, ", ")+" FROM "+emptyTable)
 }
 
 // parse reads the query into its tree and refuses what is not one SELECT without parameters.
@@ -175,6 +213,14 @@ func firstPlace(t tree) int {
 		return true
 	})
 	return first
+}
+
+func columnNames(columns []column) []string {
+	names := make([]string, len(columns))
+	for i, col := range columns {
+		names[i] = col.name
+	}
+	return names
 }
 
 func columnList(columns []column) string {

@@ -6,15 +6,17 @@ import (
 )
 
 // fields are the columns of source that the query names anywhere, in the order of the job file. A column that only a star hands
-// on and nothing names is not read by the aggregation. Where names are given by position (FROM s (a, b)) every column
-// counts. At least one: a STRUCT without fields does not exist.
+// on and nothing names is not read by the aggregation. Where names are given by position (FROM source AS s (a, b)) every
+// column counts. At least one: a STRUCT without fields does not exist.
 func (c *compiler) fields() []string {
-	used, stars, positions := map[string]bool{}, false, false
+	used, stars, lists, positions := map[string]bool{}, false, false, false
 	each(c.statement, func(n tree) bool {
 		stars = stars || n.class() == classStar
-		positions = positions || len(n.texts("column_name_alias")) > 0
+		if len(n.texts("column_name_alias")) > 0 {
+			lists, positions = true, positions || n.kind() == fromTable
+		}
 		for _, cte := range n.child("cte_map").list("map") {
-			positions = positions || len(cte.child("value").texts("aliases")) > 0
+			lists = lists || len(cte.child("value").texts("aliases")) > 0
 		}
 		for _, key := range []string{"column_names", "exclude_list", "qualified_exclude_list", "rename_list", "replace_list"} {
 			mentions(n[key], used)
@@ -23,7 +25,7 @@ func (c *compiler) fields() []string {
 	})
 	var out []string
 	for _, col := range c.source {
-		if used[strings.ToLower(col.name)] || (stars && positions) {
+		if used[strings.ToLower(col.name)] || positions || (stars && lists) {
 			out = append(out, col.name)
 		}
 	}

@@ -24,14 +24,40 @@ type law struct {
 	duck *Session
 }
 
+// newLaw makes a database whose own order of texts is not that of bytes, so that a missing COLLATE shows.
 func newLaw(t *testing.T) *law {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), pgtest.Empty(t))
+	ctx := context.WithoutCancel(t.Context())
+	config, err := pgx.ParseConfig(pgtest.Empty(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
-	return &law{t: t, pg: conn, duck: open(t, Config{})}
+	connect := func(database string) *pgx.Conn {
+		t.Helper()
+		c := config.Copy()
+		c.Database = database
+		conn, err := pgx.ConnectConfig(ctx, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conn
+	}
+	outer, name := connect(config.Database), config.Database+"_en"
+	t.Cleanup(func() { _ = outer.Close(ctx) })
+	if _, err := outer.Exec(ctx, "CREATE DATABASE "+ident(name)+" TEMPLATE template0 ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'"); err != nil {
+		t.Fatal(err)
+	}
+	l := &law{t: t, pg: connect(name), duck: open(t, Config{})}
+	t.Cleanup(func() {
+		_ = l.pg.Close(ctx)
+		if _, err := outer.Exec(ctx, "DROP DATABASE "+ident(name)); err != nil {
+			t.Error(err)
+		}
+	})
+	if got := l.query("SELECT ('a' < 'B')::text"); got[0][0] != "true" {
+		t.Fatal("the database orders texts by bytes")
+	}
+	return l
 }
 
 func (l *law) exec(sql string, args ...any) {

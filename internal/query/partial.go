@@ -46,9 +46,12 @@ func (c *compiler) partial(forms templates, states []*state, laned bool) tree {
 
 // inline makes CTEs part of the one pass over the records.
 func inline(node tree) {
-	for _, cte := range node.child("cte_map").list("map") {
-		cte.child("value")["materialized"] = "CTE_MATERIALIZE_NEVER"
-	}
+	each(node, func(n tree) bool {
+		for _, cte := range n.child("cte_map").list("map") {
+			cte.child("value")["materialized"] = "CTE_MATERIALIZE_NEVER"
+		}
+		return true
+	})
 }
 
 // carryLane makes every row-local step below node hand on the lane column of source.

@@ -105,8 +105,11 @@ func fieldType(c column) arrow.DataType {
 		return &arrow.TimestampType{Unit: arrow.Microsecond}
 	case "TIMESTAMP WITH TIME ZONE":
 		return &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}
-	default:
+	case "DECIMAL(10,2)":
 		return &arrow.Decimal128Type{Precision: 10, Scale: 2}
+	default: // _headers
+		return arrow.ListOf(arrow.StructOf(arrow.Field{Name: "key", Type: arrow.BinaryTypes.LargeString},
+			arrow.Field{Name: "value", Type: arrow.BinaryTypes.LargeBinary, Nullable: true}))
 	}
 }
 

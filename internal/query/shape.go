@@ -28,6 +28,7 @@ func (c *compiler) shape() bool {
 	if !c.selectOnly(c.node) {
 		return false
 	}
+	c.wholeRows()
 	c.steps(c.node, visible)
 	c.modifiers(c.node, "the query")
 	if having := c.node.child("having"); having != nil {
@@ -37,6 +38,31 @@ func (c *compiler) shape() bool {
 		c.expression(where, "")
 	}
 	return true
+}
+
+// wholeRows refuses a relation's name where a value is needed: it stands for all its columns at once, also those that
+// are not read.
+func (c *compiler) wholeRows() {
+	relations, named := map[string]bool{}, map[string]bool{}
+	for _, col := range c.source {
+		named[strings.ToLower(col.name)] = true
+	}
+	each(c.statement, func(n tree) bool {
+		switch {
+		case n.kind() == fromTable || n.kind() == fromSubquery:
+			relations[strings.ToLower(relationName(n))] = true
+		case n.class() != "":
+			named[strings.ToLower(n.alias())] = true
+		}
+		return true
+	})
+	each(c.statement, func(n tree) bool {
+		names := n.texts("column_names")
+		if n.class() == classColumn && len(names) == 1 && relations[strings.ToLower(names[0])] && !named[strings.ToLower(names[0])] {
+			c.refused.add(placeOf(n), fmt.Sprintf("%s stands for a whole row, whatever columns it has", names[0]), "name the columns")
+		}
+		return true
+	})
 }
 
 // selectOnly refuses a query node that is not a SELECT.

@@ -114,8 +114,9 @@ func (t tree) integer() (int, bool) {
 	if t.class() != classConstant {
 		return 0, false
 	}
-	n, ok := t.child("value")["value"].(json.Number)
-	if !ok {
+	value := t.child("value")
+	n, ok := value["value"].(json.Number)
+	if kind := value.child("type").text("id"); !ok || (kind != "INTEGER" && kind != "BIGINT") {
 		return 0, false
 	}
 	i, err := strconv.Atoi(n.String())

@@ -252,3 +252,37 @@ SELECT url, max(ts::TIMETZ) AS m FROM source GROUP BY url
 SELECT url, avg(ts) AS m FROM source GROUP BY url
 -- several at once
 SELECT url, median(duration_ms) AS m, list(user_id) AS l, now() AS t FROM source GROUP BY url ORDER BY m LIMIT 3
+-- a whole row
+SELECT md5(source::VARCHAR) AS k, count(*) AS n FROM source GROUP BY k
+-- a whole row through an alias
+WITH t AS (SELECT md5(s::VARCHAR) AS k FROM source AS s) SELECT k, count(*) AS n FROM t GROUP BY k
+-- columns qualified by a schema
+SELECT main.source.url AS u, count(*) AS n FROM source GROUP BY u
+-- rowid
+SELECT url, count(*) AS n FROM source WHERE rowid % 2 = 0 GROUP BY url
+-- group by a fraction
+SELECT url, count(*) AS n FROM source GROUP BY url, 1.5
+-- describe
+DESCRIBE source
+-- unpivot
+UNPIVOT source ON small, f INTO NAME a VALUE b
+-- a CTE that reads nothing
+WITH a AS (SELECT 1 AS x) SELECT count(*) AS n FROM a
+-- an unused CTE that aggregates
+WITH a AS (SELECT max(ts) FROM source) SELECT count(*) AS n FROM source
+-- a CTE over itself
+WITH a AS (SELECT * FROM a) SELECT count(*) AS n FROM a
+-- asof join
+SELECT a.url AS u, count(*) AS n FROM source a ASOF JOIN source b ON a.ts >= b.ts GROUP BY 1
+-- any of a subquery
+SELECT url, count(*) AS n FROM source WHERE url = ANY (SELECT 'a') GROUP BY url
+-- TRY around a volatile function
+SELECT url, max(TRY(random())) AS r FROM source GROUP BY url
+-- a function with its schema
+SELECT url, max(pg_catalog.version()) AS v FROM source GROUP BY url
+-- key of a tuple
+SELECT (url, ok) AS t, count(*) AS n FROM source GROUP BY t
+-- total of BIGNUM
+SELECT url, sum(duration_ms::BIGNUM) AS s FROM source GROUP BY url
+-- a table at another time
+SELECT url, count(*) AS n FROM source AT (VERSION => 1) GROUP BY url

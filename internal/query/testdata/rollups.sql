@@ -21,13 +21,13 @@ FROM source GROUP BY ok
 SELECT ok, avg(small) AS a, avg("we ird") AS b, avg(duration_ms) AS c, avg(price) AS p, avg(d) AS e, avg(f) AS g, mean(duration_ms::HUGEINT * 1000) AS h
 FROM source GROUP BY ok
 -- least of every type
-SELECT ok, min(ok) AS a, min(small) AS b, min("we ird") AS c, min(duration_ms) AS d, min(f) AS e, min(price) AS p, min(url) AS u,
+SELECT clock > TIME '12:00:00' AS k, min(ok) AS a, min(small) AS b, min("we ird") AS c, min(duration_ms) AS d, min(f) AS e, min(price) AS p, min(url) AS u,
        min(raw) AS r, min(day) AS dd, min(clock) AS cl, min(local) AS lo, min(ts) AS t, min(id) AS i, min(duration_ms::HUGEINT) AS h
-FROM source GROUP BY ok
+FROM source GROUP BY k
 -- greatest of every type
-SELECT ok, max(ok) AS a, max(small) AS b, max("we ird") AS c, max(duration_ms) AS d, max(f) AS e, max(price) AS p, max(url) AS u,
+SELECT clock > TIME '12:00:00' AS k, max(ok) AS a, max(small) AS b, max("we ird") AS c, max(duration_ms) AS d, max(f) AS e, max(price) AS p, max(url) AS u,
        max(raw) AS r, max(day) AS dd, max(clock) AS cl, max(local) AS lo, max(ts) AS t, max(id) AS i, max(d) AS dbl
-FROM source GROUP BY ok
+FROM source GROUP BY k
 -- keys of every type
 SELECT url, ok, small, "we ird", f, price, raw, day, clock, local, ts, id, d, count(*) AS n
 FROM source GROUP BY ALL
@@ -85,3 +85,23 @@ SELECT url AS "Weird ""Name""", sum(duration_ms) AS "Total ms" FROM source GROUP
 -- a trailing semicolon and comments
 SELECT url, -- the page
        count(*) AS n /* all */ FROM source GROUP BY url;
+-- nested CTEs
+WITH a AS (WITH b AS (SELECT url, ok FROM source) SELECT url FROM b WHERE ok) SELECT url, count(*) AS n FROM a GROUP BY url
+-- columns of source named by position
+SELECT a, count(b) AS n FROM source AS t (a, b) GROUP BY a
+-- columns of a CTE named by position
+WITH t (a, b) AS (SELECT url, duration_ms FROM source) SELECT a, sum(b) AS s FROM t GROUP BY a
+-- a star below a star
+SELECT url, count(*) AS n FROM (SELECT * FROM (FROM source) a) b GROUP BY b.url
+-- days of another time zone
+SELECT date_trunc('day', ts AT TIME ZONE 'America/New_York') AS ny_day, count(*) AS n FROM source WHERE isfinite(ts) GROUP BY ny_day
+-- GROUP BY nothing
+SELECT count(*) AS n, max(url) AS m FROM source GROUP BY ()
+-- names in front
+SELECT u: lower(url), n: count(*) FROM source GROUP BY u
+-- TRY and list comprehension
+SELECT TRY(CAST(url AS BIGINT)) AS number, sum(len([x FOR x IN string_split(url, '/') IF x <> ''])) AS parts FROM source GROUP BY number
+-- unsigned numbers
+SELECT ok, max(abs(small::INT)::UBIGINT) AS a, sum(abs(small::INT)::UBIGINT) AS b, avg(abs(small::INT)::UHUGEINT) AS c,
+       max((small % 100)::TINYINT) AS d, min(abs(small::INT)::USMALLINT) AS e, min(abs("we ird"::BIGINT)::UINTEGER) AS f, max(ts::TIMESTAMP::TIMESTAMP_S) AS g
+FROM source WHERE isfinite(ts) GROUP BY ok
