@@ -2,11 +2,13 @@ package kafka
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -322,6 +324,47 @@ func TestQuietTopicIsNotAskedInALoop(t *testing.T) {
 		}
 		if r.calls > 15 {
 			t.Errorf("%d fetches in a second of silence", r.calls)
+		}
+	})
+}
+
+// R11 at length: interleaved transactions of several producers, a third of them aborted, read one batch a fetch and in one go.
+func TestInterleavedTransactionsShowOnlyWhatWasCommitted(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		p := newTopic(t, brokers, 1, nil)[0]
+		rng := rand.New(rand.NewPCG(1, 2))
+		producers := []*kafkatest.Transaction{kafkatest.Begin(t, brokers), kafkatest.Begin(t, brokers), kafkatest.Begin(t, brokers)}
+		open := make([][]string, len(producers))
+		var want []string
+		for i := range 120 {
+			n := rng.IntN(len(producers))
+			v := fmt.Sprint(i)
+			producers[n].Produce(t, &kgo.Record{Topic: p.Topic, Value: []byte(v)})
+			open[n] = append(open[n], v)
+			if rng.IntN(3) > 0 {
+				continue
+			}
+			commit := kgo.TransactionEndTry(rng.IntN(10) >= 3)
+			producers[n].End(t, commit)
+			if commit {
+				want = append(want, open[n]...)
+			}
+			open[n] = nil
+		}
+		for _, x := range producers {
+			x.End(t, kgo.TryAbort)
+		}
+		kafkatest.Produce(t, brokers, p.Topic, 0, "last")
+		want = append(want, "last")
+		end, _ := kafkatest.Ends(t, brokers, p.Topic, 0)
+		kafkatest.AwaitStable(t, brokers, p.Topic, 0, end)
+		for _, limit := range []int32{1, 300, 1 << 20} {
+			r := newReader(newFetcher(t, brokers, FetchConfig{MaxPartitionBytes: limit}), Cursor{Partition: p})
+			r.to(t, end)
+			less := cmpopts.SortSlices(func(a, b string) bool { return a < b })
+			if diff := cmp.Diff(want, r.values[p], less); diff != "" {
+				t.Errorf("%d bytes a fetch: %s", limit, diff)
+			}
 		}
 	})
 }

@@ -184,7 +184,7 @@ with() {
   [ -z "$data" ] || args+=(--data "$data")
   [ -z "$port" ] || args+=(--port "$port")
   for s in ${more[@]+"${more[@]}"}; do args+=(--set "$s"); done
-  coproc server { exec "$self" run --heap "$heap" "${args[@]}"; }
+  coproc server { exec "$self" run --heap "$heap" ${args[@]+"${args[@]}"}; }
   pid=$server_PID
   read -r line <&"${server[0]}" || { wait "$pid" || exit $?; exit 1; }
   line=${line#*brokers=}
