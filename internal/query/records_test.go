@@ -1,6 +1,7 @@
 package query
 
 import (
+	"encoding/hex"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -81,8 +82,10 @@ func weird(r *rand.Rand, records []record) {
 
 func fieldType(c column) arrow.DataType {
 	switch c.typ {
-	case "VARCHAR", "JSON", "UUID":
+	case "VARCHAR", "JSON":
 		return arrow.BinaryTypes.LargeString
+	case "UUID":
+		return &arrow.FixedSizeBinaryType{ByteWidth: 16}
 	case "BOOLEAN":
 		return arrow.FixedWidthTypes.Boolean
 	case "SMALLINT":
@@ -118,6 +121,12 @@ func appendValue(t testing.TB, b array.Builder, v any) {
 	switch b := b.(type) {
 	case *array.LargeStringBuilder:
 		b.Append(v.(string))
+	case *array.FixedSizeBinaryBuilder:
+		id, err := hex.DecodeString(strings.ReplaceAll(v.(string), "-", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Append(id)
 	case *array.BooleanBuilder:
 		b.Append(v.(bool))
 	case *array.Int16Builder:
@@ -152,6 +161,9 @@ func reader(t testing.TB, source []column, fields []string, records []record, si
 	for i, f := range fields {
 		at := slices.IndexFunc(source, func(c column) bool { return c.name == f })
 		types[i] = arrow.Field{Name: f, Type: fieldType(source[at]), Nullable: true}
+		if extension := map[string]string{"UUID": "arrow.uuid", "JSON": "arrow.json"}[source[at].typ]; extension != "" {
+			types[i].Metadata = arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata"}, []string{extension, ""})
+		}
 	}
 	s := &stream{schema: rowSchema(types...)}
 	s.next = func() (arrow.RecordBatch, error) {
