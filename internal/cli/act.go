@@ -46,26 +46,45 @@ func (a act) run(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	ref, err := c.resolve(ctx, a.target, a.verb)
+	result, err := a.do(ctx, c)
 	if err != nil {
 		return err
+	}
+	if result.ExitCode == job.ExitOK {
+		return a.result(result, result.print)
+	}
+	if a.json() {
+		if err := a.result(result, nil); err != nil {
+			return err
+		}
+	}
+	return result.refusal()
+}
+
+// do finds the version, asks, and returns the answer, or with dryRun what would be done. Nothing is printed.
+func (a act) do(ctx context.Context, c *client) (actResult, error) {
+	ref, err := c.resolve(ctx, a.target, a.verb)
+	if err != nil {
+		return actResult{}, err
 	}
 	if a.dryRun {
 		return a.plan(ctx, c, ref)
 	}
 	if err := c.needAgent(ctx, 0); err != nil {
-		return err
+		return actResult{}, err
 	}
 	if a.confirm != nil {
 		if err := a.confirm(ref); err != nil {
-			return err
+			return actResult{}, err
 		}
 	}
 	answer, err := a.ask(ctx, c, ref)
 	if err != nil {
-		return err
+		return actResult{}, err
 	}
-	return a.report(ref, *answer)
+	return actResult{
+		Job: ref.Job, Version: ref.Number.String(), Verb: a.verb, ExitCode: answer.Code, Message: answer.Text, Next: answer.Next,
+	}, nil
 }
 
 // ask writes the request and waits for the answer.
@@ -88,20 +107,8 @@ func (a act) ask(ctx context.Context, c *client, ref job.Ref) (*reprocess.Answer
 	}
 }
 
-// report prints the answer and ends with its code.
-func (a act) report(ref job.Ref, answer reprocess.Answer) error {
-	result := actResult{
-		Job: ref.Job, Version: ref.Number.String(), Verb: a.verb, ExitCode: answer.Code, Message: answer.Text, Next: answer.Next,
-	}
-	if answer.Code == job.ExitOK {
-		return a.result(result, result.print)
-	}
-	if a.json() {
-		if err := a.result(result, nil); err != nil {
-			return err
-		}
-	}
-	return &job.Refusal{Code: answer.Code, Cause: answer.Text, Next: answer.Next}
+func (r actResult) refusal() error {
+	return &job.Refusal{Code: r.ExitCode, Cause: r.Message, Next: r.Next}
 }
 
 func (r actResult) print(w io.Writer) error {
@@ -117,14 +124,14 @@ func (r actResult) print(w io.Writer) error {
 }
 
 // plan says what the act would be about; the agent decides by the state of the moment in which it acts.
-func (a act) plan(ctx context.Context, c *client, ref job.Ref) error {
+func (a act) plan(ctx context.Context, c *client, ref job.Ref) (actResult, error) {
 	status, err := c.store.Status(ctx, ref.Job)
 	if err != nil {
-		return err
+		return actResult{}, err
 	}
 	v, err := versionOf(status, ref.Number)
 	if err != nil {
-		return err
+		return actResult{}, err
 	}
 	live := "nothing"
 	if status.Live != nil {
@@ -138,9 +145,8 @@ func (a act) plan(ctx context.Context, c *client, ref job.Ref) error {
 		reprocess.Resume:   "go on at its positions",
 		reprocess.Retire:   "stop its work, drop its table " + ref.Table() + " and delete its consumer group " + ref.Group(),
 	}
-	result := actResult{
+	return actResult{
 		Job: ref.Job, Version: v.Version, Verb: a.verb, DryRun: true,
 		Message: fmt.Sprintf("would %s %s %s (%s, %s): %s", a.verb, ref.Job, v.Version, v.Phase, v.Verdict, would[a.verb]),
-	}
-	return a.result(result, result.print)
+	}, nil
 }

@@ -3,9 +3,11 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -63,43 +65,61 @@ func runRetire(ctx context.Context, o retireOptions) error {
 	if !o.allExpired {
 		return o.one(*o.target).run(ctx)
 	}
-	expired, err := o.expired(ctx)
-	if err != nil {
-		return err
-	}
-	if len(expired) == 0 {
-		return o.result([]target{}, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, "no standby version is past its rollback window: nothing to do")
-			return err
-		})
-	}
-	for _, t := range expired {
-		if err := o.one(t).run(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.all(ctx)
 }
 
 func (o retireOptions) one(t target) act {
 	return act{app: o.app, verb: reprocess.Retire, target: t, dryRun: o.dryRun, args: reprocess.Args{Now: o.now}, confirm: o.confirm}
 }
 
-// expired lists the standby versions whose window is over, of one job or of all.
-func (o retireOptions) expired(ctx context.Context) ([]target, error) {
+// all retires every standby version whose window is over and goes on when one is refused; the code is that of the first
+// refusal.
+func (o retireOptions) all(ctx context.Context) error {
 	c, err := o.client(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer c.Close()
 	jobs, err := c.statuses(ctx, o.target)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	expired, err := expiredStandbys(jobs, o.sys.Now())
+	if err != nil {
+		return err
+	}
+	results, refused := make([]actResult, 0, len(expired)), error(nil)
+	for _, t := range expired {
+		result, err := o.one(t).do(ctx, c)
+		if err != nil {
+			return err
+		}
+		results = append(results, result)
+		if result.ExitCode != job.ExitOK && refused == nil {
+			refused = result.refusal()
+		}
+	}
+	err = o.result(results, func(w io.Writer) error {
+		if len(results) == 0 {
+			_, err := fmt.Fprintln(w, "no standby version is past its rollback window: nothing to do")
+			return err
+		}
+		for _, r := range results {
+			if _, err := fmt.Fprintln(w, r.Message); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(err, refused)
+}
+
+// expiredStandbys are the standby versions whose rollback window is over at now.
+func expiredStandbys(jobs []reprocess.Status, now time.Time) ([]target, error) {
 	var out []target
 	for _, j := range jobs {
 		for _, v := range j.Versions {
-			if v.Phase != job.Standby || v.StandbyUntil == nil || v.StandbyUntil.After(o.sys.Now()) {
+			if v.Phase != job.Standby || v.StandbyUntil == nil || v.StandbyUntil.After(now) {
 				continue
 			}
 			n, err := job.ParseNumber(v.Version)

@@ -87,7 +87,7 @@ func runStatus(ctx context.Context, o statusOptions) error {
 	if asked == nil {
 		asked = mainVersion(status)
 	}
-	return exitWith(readiness(asked))
+	return exitWith(readiness(status, asked))
 }
 
 func (o statusOptions) all(w io.Writer, jobs []reprocess.Status) error {
@@ -145,7 +145,7 @@ func mainVersion(s reprocess.Status) *reprocess.VersionStatus {
 }
 
 // readiness is the exit code of status --exit-code. Unknown is never ready.
-func readiness(v *reprocess.VersionStatus) job.ExitCode {
+func readiness(s reprocess.Status, v *reprocess.VersionStatus) job.ExitCode {
 	switch {
 	case v == nil:
 		return job.ExitNotCaughtUp
@@ -153,9 +153,12 @@ func readiness(v *reprocess.VersionStatus) job.ExitCode {
 		return job.ExitCode(*v.ExitCode)
 	case v.Phase.Ended():
 		return job.ExitUnhealthy
-	case v.Verdict == job.Unhealthy && v.ExitCode != nil:
-		return job.ExitCode(*v.ExitCode)
 	case v.Verdict == job.Unhealthy:
+		for _, d := range s.Deployments {
+			if d.Version == v.Version && d.ExitCode != nil {
+				return job.ExitCode(*d.ExitCode) // a gap has its own
+			}
+		}
 		return job.ExitUnhealthy
 	case v.Verdict == job.Ready && !v.Paused:
 		return job.ExitOK

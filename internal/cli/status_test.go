@@ -52,6 +52,7 @@ func TestStatusOfOneJobShowsItsPartitionsToPeople(t *testing.T) {
 }
 
 func TestReadinessIsNeverGivenForUnknown(t *testing.T) {
+	s := reprocess.Status{Deployments: []reprocess.DeploymentStatus{{Version: "v9", ExitCode: ptr(7)}}}
 	for name, c := range map[string]struct {
 		v    *reprocess.VersionStatus
 		want job.ExitCode
@@ -62,11 +63,11 @@ func TestReadinessIsNeverGivenForUnknown(t *testing.T) {
 		"unknown":          {&reprocess.VersionStatus{Phase: job.Live, Verdict: job.Unknown}, 3},
 		"lagging":          {&reprocess.VersionStatus{Phase: job.CatchingUp, Verdict: job.Lagging}, 3},
 		"unhealthy":        {&reprocess.VersionStatus{Phase: job.Live, Verdict: job.Unhealthy}, 8},
-		"gap":              {&reprocess.VersionStatus{Phase: job.Live, Verdict: job.Unhealthy, ExitCode: ptr(7)}, 7},
+		"gap":              {&reprocess.VersionStatus{Version: "v9", Phase: job.CatchingUp, Verdict: job.Unhealthy}, 7},
 		"failed by checks": {&reprocess.VersionStatus{Phase: job.Failed, Verdict: job.Unknown, ExitCode: ptr(5)}, 5},
 		"retired":          {&reprocess.VersionStatus{Phase: job.Retired, Verdict: job.Unknown}, 8},
 	} {
-		if got := readiness(c.v); got != c.want {
+		if got := readiness(s, c.v); got != c.want {
 			t.Errorf("%s: exit %d, want %d", name, got, c.want)
 		}
 	}
