@@ -11,8 +11,10 @@ import (
 
 func BenchmarkDecode(b *testing.B) {
 	src := job.Source{Format: "json", Columns: []job.Column{
-		{Name: "user_id", Type: "text"}, {Name: "url", Type: "text"},
-		{Name: "ts", Type: "timestamp with time zone"}, {Name: "duration_ms", Type: "bigint"},
+		{Name: "user_id", Type: "text"},
+		{Name: "url", Type: "text"},
+		{Name: "ts", Type: "timestamp with time zone"},
+		{Name: "duration_ms", Type: "bigint"},
 	}}
 	d, err := New(src, []string{"url", "ts", "duration_ms", "user_id"})
 	if err != nil {

@@ -50,6 +50,7 @@ func (c *column) restart() {
 		c.ends = binary.LittleEndian.AppendUint32(ends, 0)
 		c.keys.restart()
 		c.values.restart()
+	default: // of fixed width
 	}
 }
 

@@ -1,7 +1,6 @@
 package format
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -90,17 +89,17 @@ func TestEngineReadsMetaColumns(t *testing.T) {
 // ask runs a query that yields one text column over the batch under construction.
 func ask(t *testing.T, d *Decoder, sql string) []string {
 	t.Helper()
-	ctx := context.Background()
+	ctx := t.Context()
 	connector, err := duckdb.NewConnector("", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer connector.Close()
+	defer func() { _ = connector.Close() }()
 	conn, err := connector.Connect(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	engine, err := duckdb.NewArrowFromConn(conn)
 	if err != nil {
 		t.Fatal(err)

@@ -57,8 +57,14 @@ func FuzzAppendKeepsBatchesWhole(f *testing.F) {
 	f.Add([]byte(`{"a":"x","b":1.5,"c":"2026-01-01T00:00:00Z","d":{"x":"\u0000"},"e":true,"f":"aGk="}`))
 	f.Add([]byte(`{"c":"2026-01-01T00:00:00.999999999+15:59","b":1e-5,"d":[1e9999999]}`))
 	src := job.Source{Format: "json", Columns: []job.Column{
-		{Name: "a", Type: "text"}, {Name: "b", Type: "numeric(20,5)"}, {Name: "c", Type: "timestamp with time zone"}, {Name: "d", Type: "jsonb"},
-		{Name: "e", Type: "boolean"}, {Name: "f", Type: "bytea"}, {Name: "g", Type: "uuid"}, {Name: "h", Type: "real"},
+		{Name: "a", Type: "text"},
+		{Name: "b", Type: "numeric(20,5)"},
+		{Name: "c", Type: "timestamp with time zone"},
+		{Name: "d", Type: "jsonb"},
+		{Name: "e", Type: "boolean"},
+		{Name: "f", Type: "bytea"},
+		{Name: "g", Type: "uuid"},
+		{Name: "h", Type: "real"},
 	}}
 	f.Fuzz(func(t *testing.T, value []byte) {
 		d, err := New(src, []string{"a", "b", "c", "d", "e", "f", "g", "h"})

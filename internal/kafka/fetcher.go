@@ -167,8 +167,10 @@ func (f *Fetcher) follow(cursors []Cursor) {
 	}
 	clear(f.order[len(kept):])
 	f.order = kept
-	if len(kept) > 1 {
-		f.order = append(kept[1:], kept[0])
+	if n := len(kept); n > 1 {
+		first := kept[0]
+		copy(kept, kept[1:])
+		kept[n-1] = first
 	}
 }
 

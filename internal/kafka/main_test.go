@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -17,7 +19,7 @@ func TestMain(m *testing.M) {
 	kafkatest.Stop()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
-			os.Stderr.WriteString(err.Error() + "\n")
+			fmt.Fprintln(os.Stderr, err)
 			code = 1
 		}
 	}
@@ -137,7 +139,8 @@ func final[E error](t *testing.T, r *reader) E {
 	var want E
 	r.until(t, "a final error comes", func() bool {
 		for _, err := range r.errs {
-			if e, ok := err.(E); ok {
+			var e E
+			if errors.As(err, &e) {
 				want = e
 				return true
 			}

@@ -151,7 +151,7 @@ func launch(data string, port int, set []string) (*RealBroker, error) {
 		return nil, err
 	}
 	defer said.Close()
-	defer os.Remove(said.Name())
+	defer func() { _ = os.Remove(said.Name()) }()
 	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
 		return nil, err
