@@ -120,6 +120,7 @@ type world struct {
 	config  reprocess.Config
 	idle    map[int]bool // versions on which no worker works; guarded by mu
 	mu      sync.Mutex
+	alone   bool // run starts no worker: the test has one
 }
 
 func newWorld(t *testing.T, ends ...int64) *world {
@@ -182,13 +183,15 @@ func (w *world) run(n int, hook func(agent int, point string)) (stop func()) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var g errgroup.Group
-	g.Go(func() error { w.work(ctx); return nil })
+	if !w.alone {
+		g.Go(func() error { w.work(ctx); return nil })
+	}
 	for i := range n {
 		c := w.controller()
 		if hook != nil {
 			c.SetHook(func(point string) { hook(i, point) })
 		}
-		g.Go(func() error { w.host(ctx, c, fmt.Sprintf("agent %d", i)); return nil })
+		g.Go(func() error { w.host(ctx, c, fmt.Sprintf("agent %d", i), time.Hour); return nil })
 	}
 	var once sync.Once
 	stop = func() { once.Do(func() { cancel(); _ = g.Wait() }) }
@@ -196,8 +199,16 @@ func (w *world) run(n int, hook func(agent int, point string)) (stop func()) {
 	return stop
 }
 
+// worker works until stop.
+func (w *world) worker() (stop func()) {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.work(ctx) }()
+	return func() { cancel(); <-ended }
+}
+
 // host is a small agent: one goroutine a claim.
-func (w *world) host(ctx context.Context, c *reprocess.Controller, owner string) {
+func (w *world) host(ctx context.Context, c *reprocess.Controller, owner string, ttl time.Duration) {
 	type row struct{ ID, Claim int64 }
 	var g errgroup.Group
 	defer func() { _ = g.Wait() }()
@@ -209,7 +220,8 @@ func (w *world) host(ctx context.Context, c *reprocess.Controller, owner string)
 					AND EXISTS (SELECT 1 FROM kappactl.version v WHERE v.job = r.job AND v.number = r.number AND v.ended_at IS NULL)`
 			}
 			lease := pg.Leased{Table: "kappactl." + table, Key: "id", Order: "r.id", Columns: "r.id, r.claim"}
-			rows, err := pg.Claim[row](ctx, w.pool, lease, owner, time.Hour, 10, where, nil)
+			// Not cut short by the end of ctx: a claim in doubt would keep the row for the whole lease.
+			rows, err := pg.Claim[row](context.WithoutCancel(ctx), w.pool, lease, owner, ttl, 10, where, nil)
 			if err != nil && ctx.Err() == nil {
 				w.t.Errorf("claim: %v", err)
 			}
@@ -217,6 +229,7 @@ func (w *world) host(ctx context.Context, c *reprocess.Controller, owner string)
 				g.Go(func() error {
 					if err := f(ctx, r.ID, r.Claim); err != nil && ctx.Err() == nil {
 						w.t.Logf("%s %d: %v", table, r.ID, err)
+						every(ctx, 100*time.Millisecond)
 					}
 					// As a live agent does; one that was killed releases nothing.
 					end := context.WithoutCancel(ctx)

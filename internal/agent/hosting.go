@@ -68,7 +68,8 @@ func (h *hosting) all() map[string]*task {
 
 // look compares the work that there is with the tasks at hand.
 func (h *hosting) look(ctx context.Context) error {
-	limited, cancel := context.WithTimeout(ctx, max(h.a.config.Lease/3, time.Second))
+	// Not cut short by a stop: a claim in doubt would keep its row from others for a whole lease.
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(h.a.config.Lease/3, time.Second))
 	defer cancel()
 	if err := h.reap(limited); err != nil {
 		return err
