@@ -226,7 +226,10 @@ func TestPausedVersionsStandStillUntilResumed(t *testing.T) {
 	w.finish(w.stage("aaa").Deployment, "", job.ExitOK)
 	w.finish(w.stage("bbb").Deployment, "", job.ExitOK)
 	w.must(2, reprocess.Pause, reprocess.Args{})
-	w.await("stalled", func() bool { v := w.version(2); return v.Paused && v.Verdict == job.Stalled && v.Phase == job.CatchingUp })
+	w.await("stalled", func() bool {
+		v := w.version(2)
+		return v.Paused && v.Verdict == job.Stalled && v.Phase == job.CatchingUp
+	})
 	if a := w.ask(1, reprocess.Pause, reprocess.Args{}); a.Code != job.ExitConflict {
 		t.Errorf("pause of live: %+v", a)
 	}

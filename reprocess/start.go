@@ -125,7 +125,7 @@ func startTime(text string, now time.Time) (time.Time, error) {
 		return at, nil
 	}
 	back, ok := strings.CutPrefix(text, "-")
-	if !ok {
+	if !ok || back == "" {
 		return time.Time{}, fmt.Errorf("%q is neither a time nor a duration back", text)
 	}
 	var days time.Duration

@@ -1,0 +1,176 @@
+package reprocess
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+func live(position, end int64) Sample {
+	return Sample{Phase: job.CatchingUp, Owned: true, Position: position, LastStable: end, End: end}
+}
+
+func TestLagTimeIsTheAgeOfTheOldestEndThatIsNotReached(t *testing.T) {
+	var tr track
+	at := time.Unix(1000, 0)
+	for i, c := range []struct {
+		position, end int64
+		lag           time.Duration
+	}{
+		{0, 10, 0}, // seen now
+		{0, 20, time.Second},
+		{10, 30, time.Second}, // 10 is reached, 20 was seen a second ago
+		{30, 30, 0},
+		{30, 30, 0},
+		{30, 40, 0},
+		{30, 40, time.Second},
+	} {
+		s := live(c.position, c.end)
+		tr.observe(at.Add(time.Duration(i)*time.Second), &s)
+		if s.LagTime != c.lag {
+			t.Errorf("sample %d: %s behind, want %s", i, s.LagTime, c.lag)
+		}
+	}
+}
+
+func TestAnIdleTopicHasNoLagHoweverOldItsRecords(t *testing.T) {
+	var tr track
+	for i := range 100 {
+		s := live(10, 10)
+		tr.observe(time.Unix(int64(1000+i), 0), &s)
+		if s.LagTime != 0 || s.Idle != 0 {
+			t.Fatalf("%+v", s)
+		}
+	}
+}
+
+func TestAnotherControllerGoesOnWithTheLagThatWasSeen(t *testing.T) {
+	var tr track
+	now := time.Unix(1000, 0)
+	tr.seed(now.Add(-2*time.Second), 50, 80, 7*time.Second)
+	s := live(50, 90)
+	tr.observe(now, &s)
+	if s.LagTime != 9*time.Second {
+		t.Errorf("%s behind, want 9s", s.LagTime)
+	}
+	s = live(60, 90)
+	tr.observe(now, &s)
+	if s.LagTime != 2*time.Second {
+		t.Errorf("%s behind, want 2s: 80 was seen 2s ago", s.LagTime)
+	}
+}
+
+func TestHeldBeginsAnewWithEachTransaction(t *testing.T) {
+	var tr track
+	at := func(i int) time.Time { return time.Unix(int64(1000+i), 0) }
+	see := func(i int, stable int64) time.Duration {
+		s := Sample{Phase: job.Live, Position: stable, LastStable: stable, End: 100 + int64(i)}
+		tr.observe(at(i), &s)
+		return s.Held
+	}
+	for i, want := range []time.Duration{0, time.Second, 2 * time.Second} {
+		if got := see(i, 50); got != want {
+			t.Errorf("sample %d: held for %s, want %s", i, got, want)
+		}
+	}
+	if got := see(3, 60); got != 0 {
+		t.Errorf("another transaction is held for %s", got)
+	}
+}
+
+func TestBeforeIsTheLagAMinuteAgo(t *testing.T) {
+	var tr track
+	for i := range 62 {
+		s := live(0, int64(100+i))
+		tr.observe(time.Unix(int64(1000+i), 0), &s)
+		switch {
+		case i < 60 && s.Before != nil:
+			t.Fatalf("after %ds", i)
+		case i >= 60 && (s.Before == nil || *s.Before != int64(100+i-60)):
+			t.Fatalf("after %ds: %v", i, s.Before)
+		}
+	}
+}
+
+func TestRatesComeFromTheLastSamples(t *testing.T) {
+	var tr track
+	s := live(0, 0)
+	tr.observe(time.Unix(1000, 0), &s)
+	if _, _, ok := tr.rates(); ok {
+		t.Error("a rate from one sample")
+	}
+	for i := 1; i <= 30; i++ {
+		speed := int64(10)
+		if i > 15 {
+			speed = 100
+		}
+		s = live(tr.window[len(tr.window)-1].read+speed, int64(1000*i))
+		tr.observe(time.Unix(int64(1000+i), 0), &s)
+	}
+	read, produced, ok := tr.rates()
+	if !ok || read != 100 || produced != 1000 {
+		t.Errorf("%f, %f, %t", read, produced, ok)
+	}
+}
+
+func TestThePhaseChangeFromReplayToLiveIsNoProgress(t *testing.T) {
+	var tr track
+	s := Sample{Phase: job.Building, Position: 0, Remaining: 0, FrozenEnd: 100, End: 120, LastStable: 120}
+	tr.observe(time.Unix(1000, 0), &s)
+	s = live(100, 120)
+	tr.observe(time.Unix(1001, 0), &s)
+	if _, _, ok := tr.rates(); ok {
+		t.Error("a rate over the change")
+	}
+	if s.LagTime != time.Second {
+		t.Errorf("%s behind: the end was seen a second ago", s.LagTime)
+	}
+}
+
+func TestLagTimeNeverFallsFasterThanPositionsAllow(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var tr track
+		var position, end int64
+		now := time.Unix(1000, 0)
+		type seen struct {
+			at  time.Time
+			end int64
+		}
+		var all []seen
+		for range rapid.IntRange(1, 200).Draw(t, "samples") {
+			now = now.Add(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond)
+			end += rapid.Int64Range(0, 5).Draw(t, "produced")
+			position = min(end, position+rapid.Int64Range(0, 5).Draw(t, "read"))
+			all = append(all, seen{now, end})
+			s := live(position, end)
+			tr.observe(now, &s)
+			want := time.Duration(0)
+			for _, x := range all {
+				if x.end > position {
+					want = now.Sub(x.at)
+					break
+				}
+			}
+			if s.LagTime != want {
+				t.Fatalf("%s, want %s", s.LagTime, want)
+			}
+		}
+	})
+}
+
+func TestManyUnreadEndsAreThinnedWithoutLosingTheOldest(t *testing.T) {
+	var tr track
+	for i := range 5000 {
+		s := live(0, int64(i+1))
+		tr.observe(time.Unix(int64(1000+i), 0), &s)
+		if s.LagTime != time.Duration(i)*time.Second {
+			t.Fatalf("after %ds: %s", i, s.LagTime)
+		}
+	}
+	if len(tr.ends) > maxEnds+1 || len(tr.window) > 70 {
+		t.Errorf("%d ends, %d moments are kept", len(tr.ends), len(tr.window))
+	}
+}
