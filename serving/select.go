@@ -44,10 +44,12 @@ func finished(ref job.Ref, schema string, l job.Layout) string {
 	return fmt.Sprintf("SELECT %s\nFROM %s AS s", strings.Join(columns, ", "), merged(ref, schema, l))
 }
 
-// merged is the version's rows with one row a key.
+// merged is the version's rows with one row a key. A rollup without keys is an aggregation over its table whatever the
+// lanes, so that readers always see its one row, also before the first record (docs/decisions/020).
 func merged(ref job.Ref, schema string, l job.Layout) string {
 	table := qualified(schema, ref.Table())
-	if l.Lanes <= 1 {
+	one := len(l.Keys) == 0 && l.Shape != job.Rows
+	if l.Lanes <= 1 && !one {
 		return table
 	}
 	var columns, keys []string
@@ -58,9 +60,9 @@ func merged(ref job.Ref, schema string, l job.Layout) string {
 	for _, s := range l.States {
 		columns = append(columns, s.Aggregate+" AS "+ident(s.Name))
 	}
-	by := "GROUP BY " + strings.Join(keys, ", ")
-	if len(keys) == 0 {
-		by = "HAVING count(*) > 0" // no rows yet: no row, as with one lane
+	by := ""
+	if len(keys) > 0 {
+		by = " GROUP BY " + strings.Join(keys, ", ")
 	}
-	return fmt.Sprintf("(SELECT %s FROM %s AS e %s)", strings.Join(columns, ", "), table, by)
+	return fmt.Sprintf("(SELECT %s FROM %s AS e%s)", strings.Join(columns, ", "), table, by)
 }
