@@ -37,7 +37,7 @@ var (
 )
 
 // host runs an agent and its HTTP server until ctx ends, and calls ready once both work. The end of ctx is no error.
-func (a *app) host(ctx context.Context, s config.Settings, log *slog.Logger, ready func(http string)) (err error) {
+func (a *app) host(ctx context.Context, s config.Settings, logger *slog.Logger, ready func(http string)) (err error) {
 	brokers, err := kafkaConfig(s)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (a *app) host(ctx context.Context, s config.Settings, log *slog.Logger, rea
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(spill)) }()
 	s.Agent.Temp = spill
-	w := a.wire(s, brokers, admin, pool, listener.Addr().String(), log)
+	w := a.wire(s, brokers, admin, pool, listener.Addr().String(), logger)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.http.Serve(ctx, listener) })
@@ -109,10 +109,10 @@ type wired struct {
 }
 
 // wire joins the parts of an agent.
-func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, pool *pg.Pool, address string, log *slog.Logger) *wired {
+func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, pool *pg.Pool, address string, logger *slog.Logger) *wired {
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // jitter
 	id := agentID(random)
-	log = log.With("agent", id)
+	logger = logger.With("agent", id)
 	w := &wired{}
 	metrics := &speedlayer.Metrics{}
 	w.http = httpapi.New(httpapi.Deps{
@@ -125,14 +125,14 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	metrics.Committed = func(_ job.Ref, _ int, took time.Duration) { w.http.Committed(took) }
 	engine := speedlayer.New(speedlayer.Deps{
 		Pool: pool, Kafka: brokers, Agent: id, Alive: func(ctx context.Context) (int, error) { return agent.Alive(ctx, pool, aliveWithin) },
-		Log: log, Now: a.sys.Now, Metrics: metrics,
+		Log: logger, Now: a.sys.Now, Metrics: metrics,
 	}, speedlayer.Config{Lease: s.Agent.Lease, Memory: s.Agent.Memory, Temp: s.Agent.Temp, Replays: s.Agent.Replays})
 	store := &speedlayer.Store{}
 	serve := serving.New(serving.Config{})
 	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Topics: admin, Replays: store, Positions: store, Tables: serve, Views: serve, Log: log, Now: a.sys.Now, Rand: random,
+		Pool: pool, Topics: admin, Replays: store, Positions: store, Tables: serve, Views: serve, Log: logger, Now: a.sys.Now, Rand: random,
 	}, reprocess.Config{Replays: s.Agent.Replays})
-	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: log, Now: a.sys.Now}, agent.Config{
+	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: id, Release: release, HTTP: address, Capacity: runtime.NumCPU(), Dialect: query.Dialect, Replays: s.Agent.Replays,
 		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease,
 	})

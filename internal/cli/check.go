@@ -84,14 +84,15 @@ func (r checkResult) print(w io.Writer, style render.Style) error {
 		}
 		t.Add(render.Text(c.Name), render.Text(c.Type), render.Text(stored), exact)
 	}
-	if style.People {
-		fmt.Fprintf(w, "%s  %s  view %s\n\n", style.Paint(render.Strong, string(r.Job)), r.Hash, r.View)
+	if !style.People {
+		return t.Write(w, style)
+	}
+	if _, err := fmt.Fprintf(w, "%s  %s  view %s\n\n", style.Paint(render.Strong, string(r.Job)), r.Hash, r.View); err != nil {
+		return err
 	}
 	if err := t.Write(w, style); err != nil {
 		return err
 	}
-	if style.People {
-		fmt.Fprintf(w, "\nlaw: %s\n", r.Law)
-	}
-	return nil
+	_, err := fmt.Fprintf(w, "\nlaw: %s\n", r.Law)
+	return err
 }

@@ -85,12 +85,15 @@ func runDemo(ctx context.Context, o demoOptions) error {
 }
 
 func (d *demo) say(format string, args ...any) {
-	fmt.Fprintf(d.sys.Out, "\n%s\n", d.style().Paint(render.Strong, "# "+fmt.Sprintf(format, args...)))
+	d.print("\n" + d.style().Paint(render.Strong, "# "+fmt.Sprintf(format, args...)))
 }
 
 func (d *demo) command(line string) {
-	fmt.Fprintln(d.sys.Out, d.style().Paint(render.Good, "$ "+line))
+	d.print(d.style().Paint(render.Good, "$ "+line))
 }
+
+// print shows a line. A demo that nobody can see any more has no use for the error.
+func (d *demo) print(line string) { _, _ = fmt.Fprintln(d.sys.Out, line) }
 
 // run runs a command of this binary as a user would, and fails when it does not end with want.
 func (d *demo) run(ctx context.Context, want job.ExitCode, args ...string) error {
@@ -141,9 +144,9 @@ func (d *demo) file(name, text string) error {
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
 		switch {
 		case len(before) == 0 || slices.Contains(old, line):
-			fmt.Fprintln(d.sys.Out, line)
+			d.print(line)
 		default:
-			fmt.Fprintln(d.sys.Out, d.style().Paint(render.Warn, line+"   # new"))
+			d.print(d.style().Paint(render.Warn, line+"   # new"))
 		}
 	}
 	return nil
@@ -155,7 +158,7 @@ func (d *demo) view(ctx context.Context, want []demoTotal) error {
 	if err != nil {
 		return err
 	}
-	d.command("psql -c '" + demoQuery + "'")
+	d.command(`psql "$DSN" -c "` + demoQuery + `"`)
 	if err := d.show(got); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kappactl/kappactl/internal/job"
 )
@@ -14,7 +15,7 @@ const demoQuery = "SELECT url, sum(views)::bigint AS views, sum(total_ms)::bigin
 // play takes the job through its life. Each step fails when what happens is not what is said.
 func (d *demo) play(ctx context.Context) error {
 	early, late := demoEvents(demoSeed, demoViews), demoEvents(demoSeed+1, demoLate)
-	everything := append(early[:len(early):len(early)], late...)
+	everything := slices.Concat(early, late)
 	for name, events := range map[string][]pageview{"pageviews.ndjson": early, "late.ndjson": late} {
 		if err := d.events(name, events); err != nil {
 			return err

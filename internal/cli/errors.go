@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -128,16 +127,19 @@ func or(a, b string) string {
 	return b
 }
 
-func (f failure) print(w io.Writer) {
+// String is what goes to the error stream.
+func (f failure) String() string {
+	var b strings.Builder
 	for _, cause := range f.Causes {
-		fmt.Fprintf(w, "error: %s\n", cause)
+		fmt.Fprintf(&b, "error: %s\n", cause)
 	}
 	if f.Usage != "" {
-		fmt.Fprintf(w, "usage: %s\n", f.Usage)
+		fmt.Fprintf(&b, "usage: %s\n", f.Usage)
 	}
 	if f.Next != "" {
-		fmt.Fprintf(w, "next: %s\n", f.Next)
+		fmt.Fprintf(&b, "next: %s\n", f.Next)
 	}
+	return b.String()
 }
 
 // exitWith ends a command that has printed its result.

@@ -42,10 +42,8 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		"another":              {going, fmt.Errorf("a\n b: %w", boom), 1, "error: a b: boom\n"},
 	} {
 		f := explain(c.ctx, c.err)
-		var b strings.Builder
-		f.print(&b)
-		if f.Code != c.code || !strings.Contains(b.String(), c.says) {
-			t.Errorf("%s: exit %d, %q; want %d, %q", name, f.Code, b.String(), c.code, c.says)
+		if f.Code != c.code || !strings.Contains(f.String(), c.says) {
+			t.Errorf("%s: exit %d, %q; want %d, %q", name, f.Code, f, c.code, c.says)
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (f *follower) report(ctx context.Context, d reprocess.Deployment) {
 	}
 	var v *reprocess.VersionStatus
 	if status, err := f.client.store.Status(ctx, d.Job); err == nil {
-		v, _ = versionOf(status, d.Number) //nolint:errcheck // without it the line says less
+		v, _ = versionOf(status, d.Number) // without it the line says less
 	}
 	if text := f.line.text(f.sys.Now(), d, v); text != "" {
 		f.progress("%s", text)

@@ -137,7 +137,7 @@ func (o retireOptions) confirm(ref job.Ref) error {
 	if o.yes {
 		return nil
 	}
-	fmt.Fprintf(o.sys.Err, "retire %s %s and drop its table %s? [y/N] ", ref.Job, ref.Number, ref.Table())
+	o.tell("retire %s %s and drop its table %s? [y/N] ", ref.Job, ref.Number, ref.Table())
 	line, err := bufio.NewReader(o.sys.In).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); err == nil && (answer == "y" || answer == "yes") {
 		return nil

@@ -53,7 +53,7 @@ func Run(ctx context.Context, sys System, args []string) job.ExitCode {
 	if f.Next == "" && f.Code == job.ExitUsage {
 		f.Next = cmd.CommandPath() + " --help"
 	}
-	f.print(sys.Err)
+	a.tell("%s", f)
 	return f.Code
 }
 
@@ -141,11 +141,6 @@ func (a *app) style() render.Style {
 	return render.Style{People: a.sys.OutTTY, Color: a.colors(a.sys.OutTTY), Width: a.sys.Width}
 }
 
-// errStyle is how the error stream wants its text.
-func (a *app) errStyle() render.Style {
-	return render.Style{People: a.sys.ErrTTY, Color: a.colors(a.sys.ErrTTY), Width: a.sys.Width}
-}
-
 func (a *app) colors(terminal bool) bool {
 	return terminal && !a.flags.noColor && a.sys.Env("NO_COLOR") == "" && a.sys.Env("TERM") != "dumb"
 }
@@ -155,9 +150,12 @@ func (a *app) json() bool { return a.flags.output.value == "json" }
 // progress prints one line on the error stream, unless --quiet.
 func (a *app) progress(format string, args ...any) {
 	if !a.flags.quiet {
-		fmt.Fprintf(a.sys.Err, format+"\n", args...)
+		a.tell(format+"\n", args...)
 	}
 }
+
+// tell prints to the person at the error stream. When that is gone, nobody is there to be told so.
+func (a *app) tell(format string, args ...any) { _, _ = fmt.Fprintf(a.sys.Err, format, args...) }
 
 // log is the logger of --debug.
 func (a *app) log() *slog.Logger {

@@ -34,12 +34,12 @@ func runServe(ctx context.Context, o serveOptions) error {
 	if err != nil {
 		return err
 	}
-	log := o.agentLog(settings)
-	err = o.host(ctx, settings, log, func(address string) {
-		log.Info("agent works", "http", address, "lease", settings.Agent.Lease.String())
+	logger := o.agentLog(settings)
+	err = o.host(ctx, settings, logger, func(address string) {
+		logger.Info("agent works", "http", address, "lease", settings.Agent.Lease.String())
 	})
 	if err == nil && ctx.Err() != nil {
-		log.Info("agent has stopped", "cause", context.Cause(ctx).Error())
+		logger.Info("agent has stopped", "cause", context.Cause(ctx).Error())
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -100,26 +101,33 @@ func (o statusOptions) all(w io.Writer, jobs []reprocess.Status) error {
 
 func (o statusOptions) one(w io.Writer, s reprocess.Status) error {
 	style := o.style()
-	if style.People {
-		fmt.Fprintf(w, "%s  view %s  live %s\n\n", style.Paint(render.Strong, string(s.Job)), s.View, liveOf(s))
+	if !style.People {
+		return printStatuses(w, style, []reprocess.Status{s}, false)
 	}
-	if err := printStatuses(w, style, []reprocess.Status{s}, style.People); err != nil {
+	if _, err := fmt.Fprintf(w, "%s  view %s  live %s\n\n", style.Paint(render.Strong, string(s.Job)), s.View, liveOf(s)); err != nil {
 		return err
 	}
-	if !style.People {
-		return nil
+	if err := printStatuses(w, style, []reprocess.Status{s}, true); err != nil {
+		return err
 	}
+	_, err := io.WriteString(w, deploymentLines(s))
+	return err
+}
+
+// deploymentLines says what becomes of the deployments that have not ended.
+func deploymentLines(s reprocess.Status) string {
+	var b strings.Builder
 	for _, d := range s.Deployments {
-		fmt.Fprintf(w, "\ndeployment %d of %s: %s", d.Deployment, d.Version, d.State)
+		fmt.Fprintf(&b, "\ndeployment %d of %s: %s", d.Deployment, d.Version, d.State)
 		if d.Message != "" {
-			fmt.Fprintf(w, ": %s", d.Message)
+			b.WriteString(": " + d.Message)
 		}
 		if d.Next != "" {
-			fmt.Fprintf(w, "\nnext: %s", d.Next)
+			b.WriteString("\nnext: " + d.Next)
 		}
-		fmt.Fprintln(w)
+		b.WriteString("\n")
 	}
-	return nil
+	return b.String()
 }
 
 // mainVersion is the one that a question about a job is about: the newest candidate, else the live one; nil when the

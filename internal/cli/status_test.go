@@ -76,8 +76,11 @@ func TestReadinessIsNeverGivenForUnknown(t *testing.T) {
 func TestAQuestionAboutAJobIsAboutItsNewestCandidate(t *testing.T) {
 	now := time.Now()
 	s := reprocess.Status{Versions: []reprocess.VersionStatus{
-		{Version: "v5", Phase: job.Aborted, EndedAt: &now}, {Version: "v4", Phase: job.CatchingUp}, {Version: "v3", Phase: job.Standby},
-		{Version: "v2", Phase: job.Live}, {Version: "v1", Phase: job.Verified},
+		{Version: "v5", Phase: job.Aborted, EndedAt: &now},
+		{Version: "v4", Phase: job.CatchingUp},
+		{Version: "v3", Phase: job.Standby},
+		{Version: "v2", Phase: job.Live},
+		{Version: "v1", Phase: job.Verified},
 	}}
 	if v := mainVersion(s); v == nil || v.Version != "v4" {
 		t.Errorf("got %+v", v)
