@@ -1,0 +1,129 @@
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// stage is how far an act is.
+type stage int
+
+const (
+	stageResolving stage = iota // which version it is about
+	stageTyping                 // the job's name, to confirm
+	stageDoing                  // an agent does it
+	stageDone                   // it answered
+)
+
+// confirm is an act that is being asked for.
+type confirm struct {
+	stage  stage
+	act    Act
+	typed  prompt
+	answer reprocess.Answer
+	err    error
+	wrong  bool // what was typed is not the job's name
+}
+
+// begin starts to ask for an act on the job of the page: on the version that was chosen with left and right, else on the
+// one that the command without a version would take.
+func (m *Model) begin(verb reprocess.Verb) tea.Cmd {
+	name := m.current()
+	if m.readOnly || name == "" {
+		return nil
+	}
+	m.acts++
+	m.confirm = &confirm{act: Act{Verb: verb, Ref: job.Ref{Job: name}}}
+	if m.page == pageDeployment && m.focus != "" {
+		if n, err := job.ParseNumber(m.focus); err == nil {
+			m.confirm.act.Ref.Number, m.confirm.stage = n, stageTyping
+			return nil
+		}
+	}
+	return m.io.resolve(m.acts, name, verb)
+}
+
+// pauseOrResume is what space means: resume when the version on the page is paused.
+func (m *Model) pauseOrResume() reprocess.Verb {
+	v := m.focused()
+	if m.page == pageOverview {
+		if s, ok := m.status(); ok {
+			v = mainVersion(s)
+		}
+	}
+	if v != nil && v.Paused {
+		return reprocess.Resume
+	}
+	return reprocess.Pause
+}
+
+func (m *Model) takeResolved(msg resolved) {
+	if msg.generation != m.acts || m.confirm == nil || m.confirm.stage != stageResolving {
+		return
+	}
+	if msg.err != nil {
+		m.confirm.stage, m.confirm.err = stageDone, msg.err
+		return
+	}
+	m.confirm.act, m.confirm.stage = msg.act, stageTyping
+}
+
+func (m *Model) takeActed(msg acted) tea.Cmd {
+	if msg.generation != m.acts || m.confirm == nil || m.confirm.stage != stageDoing {
+		return nil
+	}
+	m.confirm.stage, m.confirm.answer, m.confirm.err = stageDone, msg.answer, msg.err
+	return m.ask()
+}
+
+// pressConfirm takes a key while an act is asked for.
+func (m *Model) pressConfirm(name, typed string) tea.Cmd {
+	c := m.confirm
+	if name == "esc" || c.stage == stageDone && (name == "enter" || name == "q" || name == "space") {
+		if c.stage == stageDoing {
+			m.note = "the request to " + string(c.act.Verb) + " stands; an agent goes on with it"
+		}
+		m.confirm = nil
+		return m.leave()
+	}
+	if c.stage != stageTyping {
+		return nil
+	}
+	if name != "enter" {
+		c.wrong = false
+		c.typed.press(name, typed)
+		return nil
+	}
+	if c.typed.text != string(c.act.Ref.Job) {
+		c.wrong = true
+		return nil
+	}
+	c.stage = stageDoing
+	return m.io.do(m.acts, c.act)
+}
+
+// consequence says what an act does.
+func consequence(a Act, s reprocess.Status) string {
+	liveVersion := "nothing"
+	if s.Live != nil {
+		liveVersion = *s.Live
+	}
+	number := a.Ref.Number.String()
+	switch a.Verb {
+	case reprocess.Promote:
+		return "Runs the checks at equal offsets, then " + s.View + " reads " + number + " in place of " + liveVersion + ", in one transaction."
+	case reprocess.Rollback:
+		return s.View + " reads " + number + " in place of " + liveVersion + ", in one transaction."
+	case reprocess.Abort:
+		return "Stops the work of " + number + " and drops its table. Readers see no change."
+	case reprocess.Pause:
+		return "Stops the work of " + number + " and keeps its positions."
+	case reprocess.Resume:
+		return number + " goes on where it stopped."
+	case reprocess.Retire:
+		return "Stops the work of " + number + " for good and drops its table."
+	}
+	return ""
+}

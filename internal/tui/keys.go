@@ -1,0 +1,280 @@
+package tui
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// binding is a key as the help shows it.
+type binding struct {
+	keys, does string
+	act        bool // hidden by --readonly
+}
+
+// bindings are all keys, in the order of the help.
+func bindings() []binding {
+	return []binding{
+		{keys: "↑ ↓  j k", does: "select a job, scroll partitions and events"},
+		{keys: "← →  h l", does: "choose the version on the right"},
+		{keys: "enter", does: "open the job"},
+		{keys: "esc", does: "clear the filter, then back"},
+		{keys: "e", does: "events of the job"},
+		{keys: "/", does: "filter the list on the page"},
+		{keys: "g G", does: "first, last; pgup and pgdn by a page"},
+		{keys: "p", does: "promote: readers see the candidate", act: true},
+		{keys: "r", does: "roll back: readers see the version before", act: true},
+		{keys: "space", does: "pause or resume", act: true},
+		{keys: "a", does: "abort the candidate", act: true},
+		{keys: "?", does: "this help"},
+		{keys: "q", does: "leave; deployments go on"},
+	}
+}
+
+// press takes a key. typed is its text when it prints.
+func (m *Model) press(name, typed string) tea.Cmd {
+	m.note = ""
+	switch {
+	case name == "ctrl+c":
+		m.exit = exitInterrupted
+		return tea.Quit
+	case name == "ctrl+z":
+		return tea.Suspend
+	case name == "ctrl+l":
+		return tea.ClearScreen
+	case m.confirm != nil:
+		return m.pressConfirm(name, typed)
+	case m.help:
+		m.help = false
+		return nil
+	case m.typing:
+		m.pressFilter(name, typed)
+		return nil
+	}
+	if m.move(name) {
+		return nil
+	}
+	return m.command(name)
+}
+
+// command takes a key that does more than move.
+func (m *Model) command(name string) tea.Cmd {
+	switch name {
+	case "q":
+		m.exit = exitQuit
+		return tea.Quit
+	case "?":
+		m.help = true
+	case "/":
+		m.typing = true
+	case "enter":
+		if m.page == pageOverview && m.current() != "" {
+			return m.open(pageDeployment, m.current())
+		}
+	case "esc":
+		return m.escape()
+	case "e":
+		if m.page != pageEvents && m.current() != "" {
+			return m.open(pageEvents, m.current())
+		}
+	case "p":
+		return m.begin(reprocess.Promote)
+	case "r":
+		return m.begin(reprocess.Rollback)
+	case "a":
+		return m.begin(reprocess.Abort)
+	case "space":
+		return m.begin(m.pauseOrResume())
+	}
+	return nil
+}
+
+// escape clears the filter, then goes back.
+func (m *Model) escape() tea.Cmd {
+	if f := m.filters[m.page]; f.text != "" {
+		f.text, m.scroll = "", 0
+		return nil
+	}
+	switch m.page {
+	case pageEvents:
+		if m.back == pageOverview {
+			m.selected = m.job
+		}
+		return m.open(m.back, m.job)
+	case pageDeployment:
+		m.selected = m.job
+		return m.open(pageOverview, m.job)
+	case pageOverview:
+	}
+	return nil
+}
+
+// pressFilter takes a key while the filter is typed.
+func (m *Model) pressFilter(name, typed string) {
+	f := m.filters[m.page]
+	switch name {
+	case "enter":
+		m.typing = false
+	case "esc":
+		m.typing, f.text = false, ""
+	default:
+		f.press(name, typed)
+	}
+	m.scroll = 0
+	m.keepSelection()
+}
+
+func (m *Model) paste(text string) {
+	switch {
+	case m.confirm != nil && m.confirm.stage == stageTyping:
+		m.confirm.typed.paste(text)
+	case m.typing:
+		m.filters[m.page].paste(text)
+		m.keepSelection()
+	}
+}
+
+// move takes the keys that move the selection, the list or the choice of a version.
+func (m *Model) move(name string) bool {
+	step, far := 0, 1<<20
+	switch name {
+	case "up", "k":
+		step = -1
+	case "down", "j":
+		step = 1
+	case "pgup", "ctrl+u", "ctrl+b":
+		step = -max(1, m.bodyHeight()/2)
+	case "pgdown", "ctrl+d", "ctrl+f":
+		step = max(1, m.bodyHeight()/2)
+	case "home", "g":
+		step = -far
+	case "end", "G":
+		step = far
+	case "left", "h":
+		m.turn(-1)
+		return true
+	case "right", "l":
+		m.turn(1)
+		return true
+	default:
+		return false
+	}
+	if m.page == pageOverview {
+		m.choose(step)
+		return true
+	}
+	m.scroll = max(0, min(m.scroll+step, m.rows()-1))
+	return true
+}
+
+// choose moves the selection among the jobs shown.
+func (m *Model) choose(step int) {
+	jobs := m.jobs()
+	if len(jobs) == 0 {
+		return
+	}
+	at := max(0, min(m.selectedAt(jobs)+step, len(jobs)-1))
+	m.selected = jobs[at].Job
+}
+
+func (m *Model) selectedAt(jobs []reprocess.Status) int {
+	for i, s := range jobs {
+		if s.Job == m.selected {
+			return i
+		}
+	}
+	return 0
+}
+
+// keepSelection selects the first job when the one selected is not shown any more.
+func (m *Model) keepSelection() {
+	if jobs := m.jobs(); len(jobs) > 0 {
+		m.selected = jobs[m.selectedAt(jobs)].Job
+	}
+}
+
+// turn chooses the next version of the job, newest first.
+func (m *Model) turn(step int) {
+	if m.page != pageDeployment || m.detail == nil || len(m.detail.Status.Versions) == 0 {
+		return
+	}
+	versions := m.detail.Status.Versions
+	at := 0
+	for i := range versions {
+		if f := m.focused(); f != nil && versions[i].Version == f.Version {
+			at = i
+		}
+	}
+	m.focus = versions[(at+step+len(versions))%len(versions)].Version
+	m.scroll = 0
+}
+
+// current is the job that a key is about.
+func (m *Model) current() job.Name {
+	if m.page == pageOverview {
+		if len(m.jobs()) == 0 {
+			return ""
+		}
+		return m.selected
+	}
+	return m.job
+}
+
+// jobs are those of the overview that the filter leaves.
+func (m *Model) jobs() []reprocess.Status {
+	if m.overview == nil {
+		return nil
+	}
+	var out []reprocess.Status
+	for _, s := range m.overview.Jobs {
+		text := string(s.Job) + " " + s.Team + " " + s.View
+		if v := mainVersion(s); v != nil {
+			text += " " + v.Version + " " + string(v.Phase) + " " + phaseWords(*v) + " " + verdictWords(v.Verdict)
+		}
+		if m.matches(text) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// matches says that every word of the filter is in a text.
+func (m *Model) matches(text string) bool {
+	text = strings.ToLower(text)
+	for _, w := range strings.Fields(strings.ToLower(m.filters[m.page].text)) {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+// status is the newest known one of the job that a key is about.
+func (m *Model) status() (reprocess.Status, bool) {
+	if m.page != pageOverview {
+		if m.detail == nil {
+			return reprocess.Status{}, false
+		}
+		return m.detail.Status, true
+	}
+	for _, s := range m.jobs() {
+		if s.Job == m.selected {
+			return s, true
+		}
+	}
+	return reprocess.Status{}, false
+}
+
+// focused is the version whose partitions and curves are shown.
+func (m *Model) focused() *reprocess.VersionStatus {
+	if m.detail == nil {
+		return nil
+	}
+	if v := find(m.detail.Status, m.focus); v != nil {
+		return v
+	}
+	return mainVersion(m.detail.Status)
+}

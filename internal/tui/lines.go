@@ -1,0 +1,90 @@
+package tui
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// progressEvery is how far apart lines of progress are, over all jobs.
+const progressEvery = 10 * time.Second
+
+// line is one thing to print.
+type line struct {
+	At     time.Time
+	Kind   string // phase or progress
+	Job    job.Name
+	Status reprocess.VersionStatus
+}
+
+// lines decides what is due: a change of phase at once, progress of one version on its way every ten seconds.
+type lines struct {
+	phases   map[string]string    // as last seen
+	printed  map[string]time.Time // a version's last line
+	progress time.Time            // the last line of progress of all
+}
+
+func newLines() lines {
+	return lines{phases: map[string]string{}, printed: map[string]time.Time{}}
+}
+
+// take looks at jobs and returns what is due.
+func (l *lines) take(now time.Time, jobs ...reprocess.Status) []line {
+	var out []line
+	var slowest *line
+	if l.progress.IsZero() {
+		l.progress = now
+	}
+	for _, s := range jobs {
+		for _, v := range s.Versions {
+			name, phase := string(s.Job)+"/"+v.Version, phaseWords(v)
+			before, known := l.phases[name]
+			l.phases[name] = phase
+			switch {
+			case !known && v.Phase.Ended():
+			case before != phase:
+				l.printed[name] = now
+				out = append(out, line{At: now, Kind: "phase", Job: s.Job, Status: v})
+			case candidatePhase(v.Phase) && (slowest == nil || l.printed[name].Before(l.printed[string(slowest.Job)+"/"+slowest.Status.Version])):
+				slowest = &line{At: now, Kind: "progress", Job: s.Job, Status: v}
+			}
+		}
+	}
+	if slowest != nil && now.Sub(l.progress) >= progressEvery {
+		l.progress = now
+		l.printed[string(slowest.Job)+"/"+slowest.Status.Version] = now
+		out = append(out, *slowest)
+	}
+	return out
+}
+
+// json prints a line for programs: one object, with the fields of status.
+func (l line) json(w io.Writer) error {
+	v := l.Status
+	err := json.NewEncoder(w).Encode(struct {
+		At               time.Time   `json:"at"`
+		Kind             string      `json:"kind"`
+		Job              job.Name    `json:"job"`
+		Version          string      `json:"version"`
+		Phase            job.Phase   `json:"phase"`
+		Paused           bool        `json:"paused"`
+		LagRecords       *int64      `json:"lag_records"`
+		LagSeconds       *float64    `json:"lag_seconds"`
+		RecordsPerSecond *float64    `json:"records_per_second"`
+		ETASeconds       *float64    `json:"eta_seconds"`
+		Verdict          job.Verdict `json:"verdict"`
+		Reason           string      `json:"reason"`
+		Error            string      `json:"error"`
+	}{
+		l.At.UTC(), l.Kind, l.Job, v.Version, v.Phase, v.Paused, v.LagRecords, v.LagSeconds, v.RecordsPerSecond, v.ETASeconds,
+		v.Verdict, v.Reason, v.Error,
+	})
+	if err != nil {
+		return fmt.Errorf("print a line: %w", err)
+	}
+	return nil
+}

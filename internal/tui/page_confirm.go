@@ -1,0 +1,79 @@
+package tui
+
+import (
+	"errors"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// confirmPage is an act that is being asked for.
+func (m *Model) confirmPage(width, height int) []string {
+	t, c := m.theme, m.confirm
+	a := c.act
+	head := string(a.Verb) + " " + clean(string(a.Ref.Job))
+	if c.stage != stageResolving && a.Ref.Number > 0 {
+		head += " " + a.Ref.Number.String()
+	}
+	out := []string{"", "  " + t.paint(strong, head)}
+	switch c.stage {
+	case stageResolving:
+		return append(out, "", "  "+t.paint(dim, "which version"+t.mark))
+	case stageTyping:
+		out = append(out, m.confirmQuestion(a, width)...)
+	case stageDoing:
+		out = append(out, "", "  asked: an agent does it. This takes up to a minute while readers are in the way.")
+	case stageDone:
+		out = append(out, m.confirmAnswer(width)...)
+	}
+	return out[:min(len(out), height)]
+}
+
+func (m *Model) confirmQuestion(a Act, width int) []string {
+	t, c := m.theme, m.confirm
+	out := []string{""}
+	if s, ok := m.status(); ok {
+		for _, line := range t.wrap(clean(consequence(a, s)), width-4, 3) {
+			out = append(out, "  "+line)
+		}
+		if v := find(s, a.Ref.Number.String()); v != nil {
+			sign, as := t.verdictLook(v.Verdict)
+			now := "  " + t.paint(dim, "now      ") + phaseWords(*v) + ", " + t.paint(as, sign+" "+verdictWords(v.Verdict)+clean(reasonOf(*v)))
+			out = append(out, "", t.clip(now, width))
+		}
+	}
+	field := c.typed.text + t.blocks[len(t.blocks)-1]
+	if c.wrong {
+		field += "  " + t.paint(bad, "that is not the job's name")
+	}
+	return append(out, "  "+t.paint(dim, "same as  ")+a.Command(), "",
+		"  type "+t.paint(strong, clean(string(a.Ref.Job)))+" to confirm: "+field)
+}
+
+func (m *Model) confirmAnswer(width int) []string {
+	t, c := m.theme, m.confirm
+	text, next, as, sign := c.answer.Text, c.answer.Next, live, t.good
+	var refusal *job.Refusal
+	switch {
+	case errors.As(c.err, &refusal):
+		text, next, as, sign = refusal.Cause, refusal.Next, bad, t.bad
+	case c.err != nil:
+		text, next, as, sign = c.err.Error(), "", bad, t.bad
+	case c.answer.Code != job.ExitOK:
+		as, sign = bad, t.bad
+	case text == "":
+		text = "done"
+	}
+	out := []string{""}
+	for i, line := range t.wrap(clean(text), width-4, 6) {
+		if i == 0 {
+			line = sign + " " + line
+		} else {
+			line = "  " + line
+		}
+		out = append(out, "  "+t.paint(as, line))
+	}
+	if next != "" {
+		out = append(out, "", "  "+t.paint(dim, "next     ")+clean(next))
+	}
+	return out
+}

@@ -1,0 +1,86 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// Options are what the interface is started with.
+type Options struct {
+	// Job is whose page is opened; the end of its deployment ends the program. Empty opens the page of all jobs.
+	Job      job.Name
+	ReadOnly bool // no acts
+	Look     Look
+	In       io.Reader
+	Out      io.Writer
+	Notices  io.Writer // of Plain: what is wrong while it waits
+	JSON     bool      // of Plain: one object a line
+	Now      func() time.Time
+}
+
+// Outcome is how it ended.
+type Outcome struct {
+	Code job.ExitCode
+	// Summary is what is left in the scrollback: five lines about the job, or none.
+	Summary []string
+}
+
+// ErrInterrupted says that a person ended the program with ctrl-c.
+var ErrInterrupted = errors.New("interrupted")
+
+// FaultError is a fault of the interface itself. The terminal was restored before it is returned.
+type FaultError struct {
+	Value any
+	Stack string
+}
+
+func (e *FaultError) Error() string { return fmt.Sprintf("fault in the interface: %v", e.Value) }
+
+// Run shows the interface on the terminal until a person leaves it, the deployment of Options.Job reaches its end, or
+// ctx ends. However it ends, the terminal is as it was before.
+func Run(ctx context.Context, src Source, o Options) (Outcome, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := newModel(commands{ctx: ctx, src: src, now: o.Now}, o)
+	g := &guard{model: m}
+	_, err := tea.NewProgram(g, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler()).Run()
+	switch {
+	case g.fault != nil:
+		return Outcome{}, g.fault
+	case ctx.Err() != nil:
+		return Outcome{Summary: m.summary(job.ExitOK)}, context.Cause(ctx)
+	case err != nil:
+		return Outcome{}, fmt.Errorf("show the interface: %w", err)
+	}
+	return m.outcome()
+}
+
+// outcome is what the exit of the model means to the caller.
+func (m *Model) outcome() (Outcome, error) {
+	switch m.exit {
+	case exitEnded:
+		code, _ := m.detail.Deployment.Outcome("settled")
+		return Outcome{Code: code, Summary: m.summary(code)}, nil
+	case exitInterrupted:
+		return Outcome{Summary: m.summary(job.ExitOK)}, ErrInterrupted
+	case exitUnknownJob:
+		return Outcome{}, m.failure
+	case exitQuit, exitNone:
+	}
+	return Outcome{Summary: m.summary(job.ExitOK)}, nil
+}
+
+// summary is about the job on the page; there is none for the page of all.
+func (m *Model) summary(code job.ExitCode) []string {
+	if m.detail == nil || m.page == pageOverview {
+		return nil
+	}
+	return summary(*m.detail, code, m.now)
+}

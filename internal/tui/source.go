@@ -1,0 +1,82 @@
+package tui
+
+import (
+	"context"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// Source is where the interface reads from and acts through. Its calls end when their context does.
+type Source interface {
+	// Jobs is every job with its versions that have not ended.
+	Jobs(ctx context.Context) (Overview, error)
+	// Job is all that the page of one job shows.
+	Job(ctx context.Context, name job.Name) (Detail, error)
+	// Events is what happened to a job, newest first.
+	Events(ctx context.Context, name job.Name) ([]Event, error)
+	// Resolve finds the version that a verb without one is about, as the commands do.
+	Resolve(ctx context.Context, name job.Name, verb reprocess.Verb) (job.Ref, error)
+	// Do asks the agents for an act and waits for the answer.
+	Do(ctx context.Context, act Act) (reprocess.Answer, error)
+}
+
+// Overview is all jobs at one moment.
+type Overview struct {
+	Jobs   []reprocess.Status
+	Agents int // alive
+}
+
+// Detail is one job at one moment.
+type Detail struct {
+	Status reprocess.Status
+	// Deployment is the newest of the job; nil when it has none.
+	Deployment *reprocess.Deployment
+	// Facts are by version: v1, v2, …; versions that have ended may lack.
+	Facts  map[string]Facts
+	Agents int // alive
+}
+
+// Facts are what a page shows of a version beside its status.
+type Facts struct {
+	Ready job.ReadySettings
+	// Starts are the first offsets that the version covers, by topic/partition.
+	Starts map[string]int64
+	// Segments of the replay: all of them, and those that are done.
+	Segments, Done int
+	// Deadline is when retention is expected to begin deleting what is not replayed yet; nil when nothing is.
+	Deadline *time.Time
+	// Checks are those of the job file, with what each said last.
+	Checks []Check
+}
+
+// Check is one check of the job file.
+type Check struct {
+	Name    string
+	When    string     // before, after, both
+	Outcome string     // pass, fail, no answer; empty while it has not run
+	Detail  string     // what a failing one found
+	At      *time.Time // of the last run
+}
+
+// Event is one line of a job's history.
+type Event struct {
+	ID      int64
+	At      time.Time
+	Version string // empty: of the job
+	Kind    string
+	Message string
+	By      string
+}
+
+// Act is what a person asked for and confirmed.
+type Act struct {
+	Verb reprocess.Verb
+	Ref  job.Ref
+}
+
+// Command is the command that does the same.
+func (a Act) Command() string {
+	return "kappactl " + string(a.Verb) + " " + string(a.Ref.Job) + " " + a.Ref.Number.String()
+}

@@ -1,0 +1,96 @@
+package tui
+
+import (
+	"image/color"
+
+	"charm.land/lipgloss/v2"
+)
+
+// tone is what a text means, apart from its words. Nothing is said by colour alone.
+type tone int
+
+const (
+	plain     tone = iota
+	dim            // labels, what matters less
+	strong         // names, titles
+	live           // what readers see, and what is well
+	candidate      // what is on its way to them
+	standby        // what they could go back to
+	warn           // wants a look
+	bad            // wants an act
+	tones
+)
+
+// glyphs are the signs of the interface; every one is one cell wide.
+type glyphs struct {
+	live, candidate, standby, ended, warn, bad, good, none string
+	here, rule, mark, dot, up, down, dash                  string
+	blocks                                                 []string // from empty to full, left to right
+	heights                                                []string // from empty to full, bottom to top
+	track                                                  string   // the part of a bar that is not done
+}
+
+// theme is how the interface looks.
+type theme struct {
+	glyphs
+	styles [tones]lipgloss.Style
+	color  bool
+}
+
+// Look is what the terminal can show.
+type Look struct {
+	Color bool // colours may be used
+	Light bool // on a light background
+	ASCII bool // only ASCII can be shown
+}
+
+func newTheme(l Look) theme {
+	t := theme{glyphs: unicodeGlyphs(), color: l.Color}
+	if l.ASCII {
+		t.glyphs = asciiGlyphs()
+	}
+	pick := lipgloss.LightDark(!l.Light)
+	shade := func(light, dark string) color.Color { return pick(lipgloss.Color(light), lipgloss.Color(dark)) }
+	fg := func(light, dark string) lipgloss.Style {
+		return lipgloss.NewStyle().Foreground(shade(light, dark))
+	}
+	t.styles = [tones]lipgloss.Style{
+		plain:     lipgloss.NewStyle(),
+		dim:       fg("#6B7280", "#7C8595"),
+		strong:    lipgloss.NewStyle().Bold(true),
+		live:      fg("#1A7F37", "#7FC98B"),
+		candidate: fg("#0B62C4", "#7AB2F4"),
+		standby:   fg("#6B5B95", "#A79CC9"),
+		warn:      fg("#9A6700", "#E3B458"),
+		bad:       fg("#C0262D", "#F0817F"),
+	}
+	return t
+}
+
+// paint gives text a tone.
+func (t theme) paint(as tone, text string) string {
+	if !t.color || as == plain || text == "" {
+		return text
+	}
+	return t.styles[as].Render(text)
+}
+
+func unicodeGlyphs() glyphs {
+	return glyphs{
+		live: "●", candidate: "◆", standby: "○", ended: "·", warn: "▲", bad: "✗", good: "✓", none: "–",
+		here: "▸", rule: "─", mark: "…", dot: "·", up: "↑", down: "↓", dash: "–",
+		blocks:  []string{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
+		heights: []string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+		track:   "░",
+	}
+}
+
+func asciiGlyphs() glyphs {
+	return glyphs{
+		live: "*", candidate: "+", standby: "o", ended: ".", warn: "!", bad: "x", good: "v", none: "-",
+		here: ">", rule: "-", mark: "~", dot: "|", up: "^", down: "v", dash: "-",
+		blocks:  []string{" ", "#"},
+		heights: []string{" ", ".", ":", "-", "=", "+", "*", "#"},
+		track:   ".",
+	}
+}
