@@ -1,8 +1,8 @@
 package serving
 
 import (
-	"fmt"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 

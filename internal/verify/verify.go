@@ -235,9 +235,6 @@ func (r *run) recompute(ctx context.Context, truncated []*span) error {
 	if cut {
 		return r.cutAt(ctx, after)
 	}
-	if len(r.keys()) == 0 {
-		return r.forgiveEmpty(ctx, log)
-	}
 	return nil
 }
 
