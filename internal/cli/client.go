@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"time"
@@ -172,8 +173,13 @@ func (a *app) by() string {
 	if err != nil {
 		host = "unknown"
 	}
-	user := or(or(a.sys.Env("USER"), a.sys.Env("LOGNAME")), "unknown")
-	return user + "@" + host
+	name := or(a.sys.Env("USER"), a.sys.Env("LOGNAME"))
+	if name == "" {
+		if u, err := user.Current(); err == nil {
+			name = u.Username
+		}
+	}
+	return or(name, "unknown") + "@" + host
 }
 
 // gitRevision is the commit of the job file, for the history: empty when it is in no repository, with + when the file

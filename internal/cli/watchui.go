@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/tui"
+)
+
+type watchUIOptions struct {
+	*app
+	job      job.Name // empty: every job
+	readOnly bool
+}
+
+func newWatchUI(a *app, run func(context.Context, watchUIOptions) error) *cobra.Command {
+	o := watchUIOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "watch [JOB]",
+		Short: "Watch jobs and deployments, and act on them, in the terminal",
+		Long: `Show all jobs, or one: both versions side by side, progress, partitions, rates, lag, checks and events, once a second.
+Keys promote, roll back, pause, resume and abort, after the job's name was typed; ? shows them all. With JOB it ends by itself
+when the deployment reaches an end (settled, rolled back, aborted, failed, superseded), with the deployment's exit code, and
+leaves five lines about it.
+
+Off a terminal, with TERM=dumb or with --output json it prints lines instead: one for each change of phase, and at most one of
+progress in ten seconds. With JOB it then ends where the deployment stops by itself, as deploy does; without, when it is
+interrupted or at --timeout. Without --timeout it watches for ever.`,
+		Example:     "  kappactl watch\n  kappactl watch pageviews\n  kappactl watch pageviews --readonly",
+		Args:        between(nil, []string{"JOB"}),
+		Annotations: map[string]string{timeoutKey: noTimeout},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				t, err := parseTarget(cmd, args)
+				if err != nil {
+					return err
+				}
+				if t.Number != nil {
+					return usage(cmd, "watch takes a job without a version")
+				}
+				o.job = t.Job
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.readOnly, "readonly", false, "look only: no keys that act")
+	return cmd
+}
+
+func runWatchUI(ctx context.Context, o watchUIOptions) error {
+	c, err := o.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	show := tui.Plain
+	if o.interactive() {
+		show = tui.Run
+	}
+	outcome, err := show(ctx, &watchSource{app: o.silent(), client: c}, o.options())
+	var fault *tui.FaultError
+	switch {
+	case errors.As(err, &fault):
+		o.log().Debug("fault", "stack", fault.Stack)
+		return err
+	case err != nil && outcome.Summary == nil:
+		return withNext(o.ended(err), o.again())
+	}
+	if !o.json() {
+		for _, line := range outcome.Summary {
+			if _, err := fmt.Fprintln(o.sys.Out, line); err != nil {
+				return err
+			}
+		}
+	}
+	if err != nil {
+		return withNext(o.ended(err), o.again())
+	}
+	return exitWith(outcome.Code)
+}
+
+// interactive says that there is a terminal that can be drawn on and typed into.
+func (o watchUIOptions) interactive() bool {
+	term := o.sys.Env("TERM")
+	return o.sys.InTTY && o.sys.OutTTY && term != "" && term != "dumb" && !o.json()
+}
+
+func (o watchUIOptions) options() tui.Options {
+	notices := o.sys.Err
+	if o.flags.quiet {
+		notices = io.Discard
+	}
+	return tui.Options{
+		Job: o.job, ReadOnly: o.readOnly, JSON: o.json(), In: o.sys.In, Out: o.sys.Out, Notices: notices, Now: o.sys.Now,
+		Look: tui.Look{Color: o.colors(o.sys.OutTTY), Light: lightBackground(o.sys.Env("COLORFGBG")), ASCII: onlyASCII(o.sys.Env)},
+	}
+}
+
+// ended gives the interrupt by a key, for which the terminal sends no signal, its exit code.
+func (o watchUIOptions) ended(err error) error {
+	if errors.Is(err, tui.ErrInterrupted) {
+		return &job.Refusal{Code: job.ExitInterrupted, Cause: errInterrupted.Error(), Err: err}
+	}
+	return err
+}
+
+func (o watchUIOptions) again() string {
+	return strings.TrimSpace("kappactl watch "+string(o.job)) + "   # deployments go on"
+}
+
+// silent is the app for what runs while the interface has the screen: nothing else may write there.
+func (a *app) silent() *app {
+	quiet := *a
+	quiet.flags.quiet, quiet.flags.debug = true, false
+	return &quiet
+}
+
+// onlyASCII says that the locale, or the Linux console, has no block characters. No locale at all says nothing.
+func onlyASCII(env func(string) string) bool {
+	locale := strings.ToLower(or(or(env("LC_ALL"), env("LC_CTYPE")), env("LANG")))
+	utf8 := locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+	return !utf8 || env("TERM") == "linux"
+}
+
+// lightBackground reads COLORFGBG, which some terminals set to their colours, as in "0;15". The interface asks the
+// terminal as well; this is for those that do not answer.
+func lightBackground(colorFgBg string) bool {
+	background := colorFgBg[strings.LastIndex(colorFgBg, ";")+1:]
+	return background == "7" || background == "15"
+}
