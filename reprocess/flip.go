@@ -173,8 +173,8 @@ func (c *Controller) conditions(ctx context.Context, tx *pg.Tx, f *flip, j jobRo
 
 // ready says whether the version may be shown by what was sampled of it.
 func (f *flip) ready(ctx context.Context, tx *pg.Tx) error {
-	if f.args.Stale && f.back {
-		return nil
+	if f.back && (f.args.Stale || f.by == "") {
+		return nil // asked for, or away from a version that is down
 	}
 	now, err := readState(ctx, tx, f.st.ref())
 	if err != nil {
@@ -192,8 +192,8 @@ func (f *flip) ready(ctx context.Context, tx *pg.Tx) error {
 		return nil
 	case v.Verdict == job.Unhealthy:
 		return unhealthyRefusal(f.st, v)
-	case f.back && (v.Verdict == job.Holding || v.Verdict == job.Unknown || v.Verdict == job.Starting):
-		return nil // the barrier has just shown that it reads
+	case (f.back || f.st.FlipOnly) && f.by != "" && (v.Verdict == job.Holding || v.Verdict == job.Unknown || v.Verdict == job.Starting):
+		return nil // readers saw it before, and the barrier has just shown that it reads
 	}
 	return &tryAgain{cause: fmt.Sprintf("%s is %s: %s", f.st.ref(), v.Verdict, v.Reason), notReady: true}
 }

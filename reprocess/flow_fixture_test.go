@@ -23,16 +23,17 @@ import (
 
 // brokers is the cluster as the controller sees it, for one topic. Guarded by its mutex.
 type brokers struct {
-	mu     sync.Mutex
-	id     byte
-	starts []int64
-	ends   []int64
-	stable []int64 // -1: at the end
-	err    error
-	parts  map[int]error
-	at     func(p int) int64 // answer of OffsetsAt
-	groups []string
-	flags  job.TopicFacts
+	mu      sync.Mutex
+	id      byte
+	starts  []int64
+	ends    []int64
+	stable  []int64 // -1: at the end
+	err     error
+	missing int // with err: this partition is not answered, the others are
+	parts   map[int]error
+	at      func(p int) int64 // answer of OffsetsAt
+	groups  []string
+	flags   job.TopicFacts
 }
 
 func newBrokers(ends ...int64) *brokers {
@@ -60,7 +61,7 @@ func (b *brokers) produce(p int, n int64) { b.set(func(b *brokers) { b.ends[p] +
 func (b *brokers) facts() ([]job.PartitionFacts, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.err != nil {
+	if b.err != nil && b.missing == 0 {
 		return nil, b.err
 	}
 	out := make([]job.PartitionFacts, len(b.ends))
@@ -76,6 +77,9 @@ func (b *brokers) facts() ([]job.PartitionFacts, error) {
 		if b.parts[i] != nil {
 			out[i].Start, out[i].LastStable, out[i].End = -1, -1, -1
 		}
+	}
+	if b.err != nil {
+		return out[:b.missing], b.err
 	}
 	return out, nil
 }

@@ -78,13 +78,13 @@ func (w *watch) sample(ctx context.Context, st *state) (sampled, error) {
 	return out, setVerdict(ctx, w.c.Pool, st, out.verdict, down)
 }
 
-// ask asks the brokers, and says why when they do not answer.
+// ask asks the brokers, and says why when they do not answer for all topics.
 func (w *watch) ask(ctx context.Context, st *state) (facts []job.PartitionFacts, why string) {
 	limited, cancel := context.WithTimeout(ctx, w.c.config.AskTimeout)
 	defer cancel()
 	facts, err := w.c.Topics.Offsets(limited, st.spec.Source.Topics)
 	if err != nil {
-		return nil, fmt.Sprintf("the brokers did not say where the log ends: %v", err)
+		return facts, fmt.Sprintf("the brokers did not say where the log ends: %v", err)
 	}
 	return facts, ""
 }
@@ -95,10 +95,9 @@ func compose(st *state, p job.Position, facts []job.PartitionFacts, why string) 
 		Partition: p.Partition, Phase: st.Phase, Paused: st.PausedAt != nil, Fault: p.Fault, Owned: p.Owner != "",
 		Position: p.Next, Remaining: p.Remaining, FrozenEnd: p.FrozenEnd, Unknown: why,
 	}
-	if why != "" {
-		return s
+	if why == "" {
+		s.Unknown = "the brokers do not know this partition"
 	}
-	s.Unknown = "the brokers do not know this partition"
 	for _, f := range facts {
 		switch {
 		case f.Topic != p.Topic || f.ID != p.ID:
@@ -174,7 +173,19 @@ func (w *watch) seed(ctx context.Context, st *state) error {
 		w.track(job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition}).seed(at, *r.Position, *r.EndOffset, lag)
 	}
 	w.seeded = true
+	if st.Verdict == job.Ready && len(seeds) > 0 && freshSeeds(seeds) {
+		w.good = w.c.Now().Add(-st.spec.Ready.StableFor) // it was stable, and nobody saw it otherwise
+	}
 	return nil
+}
+
+func freshSeeds(seeds []seedRow) bool {
+	for _, r := range seeds {
+		if r.Age > staleAfter.Seconds() {
+			return false
+		}
+	}
+	return true
 }
 
 func (w *watch) track(p job.Partition) *track {

@@ -48,7 +48,7 @@ func (d Deployment) Ref() job.Ref { return job.Ref{Job: d.Job, Number: d.Number}
 // with which exit code. An empty goal is where the deployment stops by itself.
 func (d Deployment) Outcome(goal string) (code job.ExitCode, done bool) {
 	switch {
-	case goal == "retired":
+	case goal == "retired" && !d.ended():
 		return job.ExitOK, d.Phase == job.Retired
 	case d.reached(goal):
 		return job.ExitOK, true

@@ -448,3 +448,14 @@ func TestTooManyDeadLettersAreUnhealthy(t *testing.T) {
 	d := w.finish(s.Deployment, "", job.ExitUnhealthy)
 	has(t, d.Message, "2000 of 100000 records could not be processed (2%, on_error allows 1%)")
 }
+
+func TestADeletedTopicIsUnknownAndTheOthersAreStillShown(t *testing.T) {
+	w := firstLive(t, 100, 50)
+	w.brokers.set(func(b *brokers) { b.missing, b.err = 1, errors.New("topic events/1 does not exist") })
+	w.await("unknown", func() bool { return w.version(1).Partitions[1].Verdict == job.Unknown })
+	v := w.version(1)
+	if v.LagRecords != nil || v.Partitions[0].LagRecords == nil || v.Partitions[1].LagRecords != nil {
+		t.Errorf("%+v", v)
+	}
+	has(t, v.Partitions[1].Reason, "does not exist")
+}

@@ -3,6 +3,7 @@ package reprocess
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -234,5 +235,14 @@ func words(d time.Duration) string {
 	if d < time.Second {
 		return d.Round(time.Millisecond).String()
 	}
-	return d.Round(time.Second).String()
+	text := d.Round(time.Second).String()
+	if d >= time.Minute { // 24h0m0s is 24h
+		if short, ok := strings.CutSuffix(text, "m0s"); ok {
+			text = short + "m"
+		}
+		if short, ok := strings.CutSuffix(text, "h0m"); ok {
+			text = short + "h"
+		}
+	}
+	return text
 }

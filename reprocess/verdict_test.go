@@ -184,3 +184,14 @@ func TestUnreadIsNeverNegative(t *testing.T) {
 		}
 	})
 }
+
+func TestDurationsAreShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		24 * time.Hour: "24h", 90 * time.Minute: "1h30m", 10 * time.Minute: "10m", time.Minute: "1m", 61 * time.Second: "1m1s",
+		time.Hour + time.Second: "1h0m1s", 0: "0s", 1500 * time.Microsecond: "2ms", 20 * time.Second: "20s",
+	} {
+		if got := words(d); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}
