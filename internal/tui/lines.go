@@ -65,7 +65,7 @@ func (l *lines) take(now time.Time, jobs ...reprocess.Status) []line {
 // json prints a line for programs: one object, with the fields of status.
 func (l line) json(w io.Writer) error {
 	v := l.Status
-	err := json.NewEncoder(w).Encode(struct {
+	return encode(w, struct {
 		At               time.Time   `json:"at"`
 		Kind             string      `json:"kind"`
 		Job              job.Name    `json:"job"`
@@ -83,7 +83,24 @@ func (l line) json(w io.Writer) error {
 		l.At.UTC(), l.Kind, l.Job, v.Version, v.Phase, v.Paused, v.LagRecords, v.LagSeconds, v.RecordsPerSecond, v.ETASeconds,
 		v.Verdict, v.Reason, v.Error,
 	})
-	if err != nil {
+}
+
+// endJSON prints how the deployment stopped.
+func endJSON(w io.Writer, at time.Time, d reprocess.Deployment, code job.ExitCode) error {
+	return encode(w, struct {
+		At       time.Time           `json:"at"`
+		Kind     string              `json:"kind"`
+		Job      job.Name            `json:"job"`
+		Version  string              `json:"version"`
+		Phase    job.Phase           `json:"phase"`
+		State    job.DeploymentState `json:"state"`
+		ExitCode job.ExitCode        `json:"exit_code"`
+		Message  string              `json:"message"`
+	}{at.UTC(), "end", d.Job, d.Number.String(), d.Phase, d.State, code, d.Message})
+}
+
+func encode(w io.Writer, v any) error {
+	if err := json.NewEncoder(w).Encode(v); err != nil {
 		return fmt.Errorf("print a line: %w", err)
 	}
 	return nil

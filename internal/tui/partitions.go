@@ -86,7 +86,10 @@ func (m *Model) partitionRow(v reprocess.VersionStatus, p reprocess.PartitionSta
 	if verdictTone == warn || verdictTone == bad {
 		barTone = verdictTone
 	}
-	reason := ""
+	verdict, reason := verdictWords(p.Verdict), ""
+	if p.Verdict == job.ReplayingRanges && p.LagRecords != nil && *p.LagRecords == 0 {
+		sign, verdictTone, verdict = t.good, live, "read"
+	}
 	if p.Reason != "" && !said(p.Verdict) {
 		reason = ": " + p.Reason
 	}
@@ -98,6 +101,6 @@ func (m *Model) partitionRow(v reprocess.VersionStatus, p reprocess.PartitionSta
 		word(plain, render.Seconds(p.LagSeconds)),
 		word(plain, render.Rate(p.RecordsPerSecond)),
 		word(plain, render.Seconds(p.ETASeconds)),
-		word(verdictTone, sign+" "+verdictWords(p.Verdict)+reason),
+		word(verdictTone, sign+" "+verdict+reason),
 	}
 }

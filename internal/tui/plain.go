@@ -69,6 +69,11 @@ func (p *plainWatch) look(ctx context.Context) (out Outcome, done bool, err erro
 	if !done {
 		return Outcome{}, false, nil
 	}
+	if p.options.JSON {
+		if err := endJSON(p.options.Out, p.options.Now(), *detail.Deployment, code); err != nil {
+			return Outcome{}, true, err
+		}
+	}
 	return Outcome{Code: code, Summary: summary(detail, code, p.options.Now())}, true, nil
 }
 
@@ -115,6 +120,9 @@ func (l line) text() string {
 	}
 	if v.LagRecords != nil {
 		text += ": " + behind(v.LagRecords, v.LagSeconds)
+		if *v.LagRecords > 0 {
+			text += " behind"
+		}
 	}
 	if v.RecordsPerSecond != nil && *v.RecordsPerSecond > 0 {
 		text += ", " + render.Rate(v.RecordsPerSecond)
@@ -122,5 +130,8 @@ func (l line) text() string {
 	if v.ETASeconds != nil && *v.ETASeconds > 0 {
 		text += ", ETA " + render.Seconds(v.ETASeconds)
 	}
-	return clean(text + ", " + verdictWords(v.Verdict) + reasonOf(v))
+	if text += ", " + verdictWords(v.Verdict); !said(v.Verdict) {
+		text += reasonOf(v)
+	}
+	return clean(text)
 }
