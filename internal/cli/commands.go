@@ -20,6 +20,7 @@ func commands(a *app) []*cobra.Command {
 		newResume(a, runResume),
 		newRetire(a, runRetire),
 		newStatus(a, runStatus),
+		newWatchUI(a, runWatchUI),
 		newVerify(a, runVerify),
 		newServe(a, runServe),
 		newVersion(a, runVersion),
