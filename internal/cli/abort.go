@@ -10,8 +10,9 @@ import (
 
 type abortOptions struct {
 	*app
-	target target
-	dryRun bool
+	target    target
+	dryRun    bool
+	waitAgent duration
 }
 
 func newAbort(a *app, run func(context.Context, abortOptions) error) *cobra.Command {
@@ -31,9 +32,10 @@ touched. Once the view reads the version it is too late: use rollback.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	waitAgentFlag(cmd.Flags(), &o.waitAgent)
 	return cmd
 }
 
 func runAbort(ctx context.Context, o abortOptions) error {
-	return act{app: o.app, verb: reprocess.Abort, target: o.target, dryRun: o.dryRun}.run(ctx)
+	return act{app: o.app, verb: reprocess.Abort, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value}.run(ctx)
 }

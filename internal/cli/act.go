@@ -25,6 +25,8 @@ type act struct {
 	target target
 	args   reprocess.Args
 	dryRun bool
+	// waitAgent is how long an agent is waited for.
+	waitAgent time.Duration
 	// confirm is asked with the version before anything is written; nil asks nothing.
 	confirm func(job.Ref) error
 }
@@ -70,7 +72,7 @@ func (a act) do(ctx context.Context, c *client) (actResult, error) {
 	if a.dryRun {
 		return a.plan(ctx, c, ref)
 	}
-	if err := c.needAgent(ctx, 0); err != nil {
+	if err := c.needAgent(ctx, a.waitAgent); err != nil {
 		return actResult{}, err
 	}
 	if a.confirm != nil {

@@ -112,7 +112,7 @@ type wired struct {
 func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, pool *pg.Pool, address string, logger *slog.Logger) *wired {
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // jitter
 	id := agentID(random)
-	logger = logger.With("agent", id)
+	named := logger.With("agent", id)
 	w := &wired{}
 	metrics := &speedlayer.Metrics{}
 	w.http = httpapi.New(httpapi.Deps{
@@ -125,12 +125,12 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	metrics.Committed = func(_ job.Ref, _ int, took time.Duration) { w.http.Committed(took) }
 	engine := speedlayer.New(speedlayer.Deps{
 		Pool: pool, Kafka: brokers, Agent: id, Alive: func(ctx context.Context) (int, error) { return agent.Alive(ctx, pool, aliveWithin) },
-		Log: logger, Now: a.sys.Now, Metrics: metrics,
+		Log: named, Now: a.sys.Now, Metrics: metrics,
 	}, speedlayer.Config{Lease: s.Agent.Lease, Memory: s.Agent.Memory, Temp: s.Agent.Temp, Replays: s.Agent.Replays})
 	store := &speedlayer.Store{}
 	serve := serving.New(serving.Config{})
 	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Topics: admin, Replays: store, Positions: store, Tables: serve, Views: serve, Log: logger, Now: a.sys.Now, Rand: random,
+		Pool: pool, Topics: admin, Replays: store, Positions: store, Tables: serve, Views: serve, Log: named, Now: a.sys.Now, Rand: random,
 	}, reprocess.Config{Replays: s.Agent.Replays})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: id, Release: release, HTTP: address, Capacity: runtime.NumCPU(), Dialect: query.Dialect, Replays: s.Agent.Replays,

@@ -59,7 +59,7 @@ running it again goes on. What is live already is not deployed again.`,
 	f.BoolVar(&o.dryRun, "dry-run", false, "check everything, say what would be done, write nothing")
 	f.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit 10 when there is nothing to do")
 	f.BoolVar(&o.detach, "detach", false, "return once it is staged; with --quiet only the deployment's id is printed")
-	f.Var(&o.waitAgent, "wait-agent", "wait this long for an agent to be alive")
+	waitAgentFlag(f, &o.waitAgent)
 	return cmd
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/kappactl/kappactl/internal/job"
 )
 
@@ -58,6 +60,11 @@ func (d *duration) Set(s string) error {
 	}
 	d.value, d.set = v, true
 	return nil
+}
+
+// waitAgentFlag adds --wait-agent to a command that needs an agent.
+func waitAgentFlag(f *pflag.FlagSet, d *duration) {
+	f.Var(d, "wait-agent", "wait this long for an agent to be alive, instead of ending with exit code 11")
 }
 
 // rate is a flag of records a second: 5000/s or 5000.

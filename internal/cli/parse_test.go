@@ -75,8 +75,9 @@ func TestDeployFlags(t *testing.T) {
 }
 
 func TestActFlags(t *testing.T) {
-	expect(t, newPromote, promoteOptions{target: at("pageviews", 3), ignoreSnapshots: true, liveIsDown: true, dryRun: true},
-		"pageviews", "v3", "--ignore-snapshots", "--live-is-down", "--dry-run")
+	expect(t, newPromote, promoteOptions{
+		target: at("pageviews", 3), ignoreSnapshots: true, liveIsDown: true, dryRun: true, waitAgent: duration{value: time.Minute, set: true},
+	}, "pageviews", "v3", "--ignore-snapshots", "--live-is-down", "--dry-run", "--wait-agent", "1m")
 	expect(t, newPromote, promoteOptions{target: at("pageviews", 3)}, "pageviews", "3")
 	expect(t, newPromote, promoteOptions{target: at("pageviews", 3)}, "pageviews/v3")
 	expect(t, newPromote, promoteOptions{target: target{Job: "pageviews"}}, "pageviews")

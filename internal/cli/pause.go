@@ -10,8 +10,9 @@ import (
 
 type pauseOptions struct {
 	*app
-	target target
-	dryRun bool
+	target    target
+	dryRun    bool
+	waitAgent duration
 }
 
 func newPause(a *app, run func(context.Context, pauseOptions) error) *cobra.Command {
@@ -31,9 +32,10 @@ paused.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	waitAgentFlag(cmd.Flags(), &o.waitAgent)
 	return cmd
 }
 
 func runPause(ctx context.Context, o pauseOptions) error {
-	return act{app: o.app, verb: reprocess.Pause, target: o.target, dryRun: o.dryRun}.run(ctx)
+	return act{app: o.app, verb: reprocess.Pause, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value}.run(ctx)
 }

@@ -14,6 +14,7 @@ type promoteOptions struct {
 	ignoreSnapshots bool
 	liveIsDown      bool
 	dryRun          bool
+	waitAgent       duration
 }
 
 func newPromote(a *app, run func(context.Context, promoteOptions) error) *cobra.Command {
@@ -37,11 +38,12 @@ on both sides. Readers see one transaction. Without VERSION there must be only o
 	f.BoolVar(&o.ignoreSnapshots, "ignore-snapshots", false, "flip although a reader with an older snapshot could see counters fall")
 	f.BoolVar(&o.liveIsDown, "live-is-down", false, "flip without comparing: the live version has failed or is paused")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	waitAgentFlag(f, &o.waitAgent)
 	return cmd
 }
 
 func runPromote(ctx context.Context, o promoteOptions) error {
-	return act{app: o.app, verb: reprocess.Promote, target: o.target, dryRun: o.dryRun, args: reprocess.Args{
+	return act{app: o.app, verb: reprocess.Promote, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value, args: reprocess.Args{
 		IgnoreSnapshots: o.ignoreSnapshots, LiveIsDown: o.liveIsDown,
 	}}.run(ctx)
 }

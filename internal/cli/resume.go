@@ -10,8 +10,9 @@ import (
 
 type resumeOptions struct {
 	*app
-	target target
-	dryRun bool
+	target    target
+	dryRun    bool
+	waitAgent duration
 }
 
 func newResume(a *app, run func(context.Context, resumeOptions) error) *cobra.Command {
@@ -29,9 +30,10 @@ func newResume(a *app, run func(context.Context, resumeOptions) error) *cobra.Co
 		},
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	waitAgentFlag(cmd.Flags(), &o.waitAgent)
 	return cmd
 }
 
 func runResume(ctx context.Context, o resumeOptions) error {
-	return act{app: o.app, verb: reprocess.Resume, target: o.target, dryRun: o.dryRun}.run(ctx)
+	return act{app: o.app, verb: reprocess.Resume, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value}.run(ctx)
 }

@@ -22,6 +22,7 @@ type retireOptions struct {
 	now        bool
 	yes        bool
 	dryRun     bool
+	waitAgent  duration
 }
 
 func newRetire(a *app, run func(context.Context, retireOptions) error) *cobra.Command {
@@ -55,6 +56,7 @@ window (without --now), pinned, or read by other relations. History stays. Off a
 	f.BoolVar(&o.now, "now", false, "do not wait for the end of the rollback window")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	waitAgentFlag(f, &o.waitAgent)
 	return cmd
 }
 
@@ -69,7 +71,7 @@ func runRetire(ctx context.Context, o retireOptions) error {
 }
 
 func (o retireOptions) one(t target) act {
-	return act{app: o.app, verb: reprocess.Retire, target: t, dryRun: o.dryRun, args: reprocess.Args{Now: o.now}, confirm: o.confirm}
+	return act{app: o.app, verb: reprocess.Retire, target: t, dryRun: o.dryRun, waitAgent: o.waitAgent.value, args: reprocess.Args{Now: o.now}, confirm: o.confirm}
 }
 
 // all retires every standby version whose window is over and goes on when one is refused; the code is that of the first

@@ -10,9 +10,10 @@ import (
 
 type rollbackOptions struct {
 	*app
-	target target
-	stale  bool
-	dryRun bool
+	target    target
+	stale     bool
+	dryRun    bool
+	waitAgent duration
 }
 
 func newRollback(a *app, run func(context.Context, rollbackOptions) error) *cobra.Command {
@@ -34,9 +35,10 @@ that has failed or was paused is stale: --stale flips to it all the same.`,
 	}
 	cmd.Flags().BoolVar(&o.stale, "stale", false, "accept a standby that no longer follows its topics")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	waitAgentFlag(cmd.Flags(), &o.waitAgent)
 	return cmd
 }
 
 func runRollback(ctx context.Context, o rollbackOptions) error {
-	return act{app: o.app, verb: reprocess.Rollback, target: o.target, dryRun: o.dryRun, args: reprocess.Args{Stale: o.stale}}.run(ctx)
+	return act{app: o.app, verb: reprocess.Rollback, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value, args: reprocess.Args{Stale: o.stale}}.run(ctx)
 }
