@@ -93,14 +93,17 @@ func (r versionRow) status(parts []observationRow, now time.Time) VersionStatus 
 	switch {
 	case r.EndedAt != nil:
 		v.Verdict, v.Reason = job.Unknown, "the version has ended"
-	case len(parts) == 0 && v.Verdict != job.Starting && v.Verdict != job.Unhealthy:
+	case len(parts) == 0 && sampledIn(r.Phase) && v.Verdict != job.Starting && v.Verdict != job.Unhealthy:
 		v.Verdict, v.Reason = job.Unknown, "no sample yet"
-	case len(parts) > 0 && stale(parts, now):
+	case len(parts) > 0 && sampledIn(r.Phase) && stale(parts, now):
 		v.Verdict, v.Reason = job.Unknown, "the last sample is older than 5s: no agent looks after this version"
 	}
 	v.sum()
 	return v
 }
+
+// sampledIn says that the controller of a version in this phase samples it.
+func sampledIn(p job.Phase) bool { return p == job.Replaying || p == job.Building || p.Consumes() }
 
 func stale(parts []observationRow, now time.Time) bool {
 	newest := time.Time{}

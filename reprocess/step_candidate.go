@@ -2,6 +2,7 @@ package reprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -58,7 +59,13 @@ func (w *watch) caughtUp(ctx context.Context, st *state) (next, error) {
 		return err
 	})
 	if err != nil {
-		return w.passing(st, err)
+		if n, err := w.passing(st, err); err == nil || pg.Unreachable(err) || ctx.Err() != nil {
+			return n, err
+		}
+		return w.say(ctx, st, job.Waiting, Answer{
+			Code: job.ExitChecks, Text: fmt.Sprintf("the checks of %s could not run: %v", st.ref(), err),
+			Next: fmt.Sprintf("correct the cause, then kappactl promote %s %s", st.Job, job.Number(st.Number)),
+		})
 	}
 	if bad := failed(results); len(bad) > 0 {
 		return w.say(ctx, st, job.Waiting, checksAnswer(st.ref(), bad))
@@ -106,8 +113,12 @@ func (w *watch) promoteItself(ctx context.Context, st *state) (next, error) {
 		return again, nil
 	}
 	a, ok := answerOf("", err)
-	if !ok {
+	switch {
+	case ok:
+	case ctx.Err() != nil || errors.Is(err, errLost) || pg.Unreachable(err):
 		return done, err
+	default: // it would come again at every try: a person has to look
+		a = Answer{Code: job.ExitFailed, Text: err.Error(), Next: fmt.Sprintf("kappactl promote %s %s", st.Job, job.Number(st.Number))}
 	}
 	fresh, err := loadState(ctx, w.c.Pool, w.id, w.claim)
 	if err != nil {

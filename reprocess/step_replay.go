@@ -2,6 +2,7 @@ package reprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -114,7 +115,7 @@ func (w *watch) building(ctx context.Context, st *state) (next, error) {
 		if a, ok := hopeless(err); ok {
 			return w.fail(ctx, st, a)
 		}
-		return done, err
+		return done, w.troubled(ctx, st, "the table is not built yet", err)
 	}
 	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		if err := w.c.Replays.Seal(ctx, tx, st.ref(), st.schema()); err != nil {
@@ -124,10 +125,18 @@ func (w *watch) building(ctx context.Context, st *state) (next, error) {
 		return err
 	})
 	if err != nil {
-		return done, err
+		return done, w.troubled(ctx, st, "the replay is not sealed yet", err)
 	}
 	w.c.hit(FaultDeploySealed)
 	return again, nil
+}
+
+// troubled shows in the status why a step has to be tried again, and returns the error.
+func (w *watch) troubled(ctx context.Context, st *state, what string, err error) error {
+	if ctx.Err() != nil || pg.Unreachable(err) || errors.Is(err, errLost) {
+		return err
+	}
+	return errors.Join(err, setVerdict(ctx, w.c.Pool, st, Judged{job.Stalled, fmt.Sprintf("%s: %v", what, err)}, false))
 }
 
 func (c *Controller) build(ctx context.Context, st *state, s buildStep) error {

@@ -89,7 +89,12 @@ func (w *watch) checkAfter(ctx context.Context, st *state) (next, error) {
 		return err
 	})
 	if err != nil {
-		return w.passing(st, err)
+		n, err := w.passing(st, err)
+		if err != nil && !pg.Unreachable(err) && ctx.Err() == nil {
+			w.c.log(st).Warn("checks after the flip give no answer", "error", err)
+			return later, nil
+		}
+		return n, err
 	}
 	for _, r := range results {
 		w.after.ran[r.Name] = now
@@ -157,7 +162,10 @@ func (w *watch) clean(ctx context.Context, st *state) (next, error) {
 		if pg.Unreachable(err) || ctx.Err() != nil {
 			return done, err
 		}
-		w.c.log(st).Warn("table not dropped yet", "reason", err)
+		if text := fmt.Sprintf("the table is not dropped yet: %v", err); text != st.Reason {
+			w.c.log(st).Warn(text)
+			return later, setVerdict(ctx, w.c.Pool, st, Judged{job.Stalled, text}, false)
+		}
 		return later, nil
 	}
 	w.c.hit(FaultRetireDropped)

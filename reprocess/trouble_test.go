@@ -10,6 +10,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/serving"
 )
 
 func has(t *testing.T, text string, words ...string) {
@@ -29,7 +30,19 @@ func auto(s *reprocess.Staging) { s.Promote = job.PromoteAuto }
 
 func firstLive(t *testing.T, ends ...int64) *world {
 	t.Helper()
+	return firstLiveFor(t, newWorld(t, ends...))
+}
+
+// impatient gives up flips early.
+func impatient(t *testing.T, ends ...int64) *world {
+	t.Helper()
 	w := newWorld(t, ends...)
+	w.config.PromoteDeadline = 600 * time.Millisecond
+	return firstLiveFor(t, w)
+}
+
+func firstLiveFor(t *testing.T, w *world) *world {
+	t.Helper()
 	w.run(1, nil)
 	w.finish(w.stage("aaa").Deployment, "live", job.ExitOK)
 	return w
@@ -71,7 +84,7 @@ func TestKeptTimeCountsAsCoverage(t *testing.T) {
 
 func TestARecreatedTopicIsAGap(t *testing.T) {
 	w := firstLive(t, 100)
-	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
+	w.finish(w.stage("bbb").Deployment, "", job.ExitOK)
 	w.brokers.set(func(b *brokers) { b.id, b.ends[0] = 2, 500 })
 	w.await("unhealthy", func() bool { return w.version(2).Verdict == job.Unhealthy && w.version(1).StaleSince != nil })
 	has(t, w.version(2).Reason, "topic recreated", "events/0")
@@ -178,7 +191,7 @@ func TestARollupOverACompactedTopicIsRefused(t *testing.T) {
 }
 
 func TestBrokersThatDoNotAnswerAreUnknownAndNeverReady(t *testing.T) {
-	w := firstLive(t, 100, 50)
+	w := impatient(t, 100, 50)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
 	w.brokers.set(func(b *brokers) { b.parts[1] = errors.New("no leader") })
 	w.await("unknown", func() bool { return w.version(2).Verdict == job.Unknown })
@@ -187,7 +200,6 @@ func TestBrokersThatDoNotAnswerAreUnknownAndNeverReady(t *testing.T) {
 		t.Errorf("the other partition is known, the sum is not: %+v", v)
 	}
 	has(t, v.Reason, "no leader")
-	w.config.PromoteDeadline = 200 * time.Millisecond
 	a := w.ask(2, reprocess.Promote, reprocess.Args{})
 	if a.Code != job.ExitNotCaughtUp || w.live() != "v1" {
 		t.Errorf("promote: %+v", a)
@@ -247,13 +259,14 @@ func TestChecksGateTheFlip(t *testing.T) {
 }
 
 func TestAReaderWithAnOlderSnapshotIsWaitedForAndNamed(t *testing.T) {
-	w := firstLive(t, 100)
-	w.config.PromoteDeadline = 500 * time.Millisecond
+	w := impatient(t, 100)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
-	reader, err := pgx.Connect(t.Context(), w.dsn+"&application_name=report")
+	config, err := pgx.ParseConfig(w.dsn)
 	if err != nil {
-		reader, err = pgx.Connect(t.Context(), w.dsn+"?application_name=report")
+		t.Fatal(err)
 	}
+	config.RuntimeParams["application_name"] = "report"
+	reader, err := pgx.ConnectConfig(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,13 +290,8 @@ func TestAReaderWithAnOlderSnapshotIsWaitedForAndNamed(t *testing.T) {
 }
 
 func TestAFlipNeverQueuesBeforeReadersForLong(t *testing.T) {
-	w := firstLive(t, 100)
+	w := impatient(t, 100)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
-	open, err := w.pool.Query(t.Context(), `SELECT 1`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	open.Close()
 	idle, err := pgx.Connect(t.Context(), w.dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -458,4 +466,34 @@ func TestADeletedTopicIsUnknownAndTheOthersAreStillShown(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	has(t, v.Partitions[1].Reason, "does not exist")
+}
+
+func TestATableThatCannotBeDroppedYetIsSaidAndDroppedLater(t *testing.T) {
+	w := newWorld(t, 100)
+	w.views = serving.New(serving.Config{DropLockTimeout: 30 * time.Millisecond})
+	firstLiveFor(t, w)
+	w.finish(w.stage("bbb", auto).Deployment, "live", job.ExitOK)
+	conn, err := pgx.Connect(t.Context(), w.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT * FROM public.counts__v1`); err != nil {
+		t.Fatal(err)
+	}
+	id, err := w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Number: 1, Verb: reprocess.Retire, Args: reprocess.Args{Now: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await("the reason", func() bool { return strings.Contains(w.version(1).Reason, "not dropped yet") })
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.answer(id); a.Code != job.ExitOK {
+		t.Errorf("%+v", a)
+	}
 }
