@@ -59,8 +59,10 @@ type Engine struct {
 	replays chan struct{} // a version that replays holds one
 	workers chan struct{} // a segment that is being read holds one
 
-	// at is called at every fault point beside faultpoint.Hit; tests of this package set it.
-	at func(point string)
+	// For tests of this package: at is called at every fault point, beside faultpoint.Hit; unpacked is how many bytes a
+	// segment's records may have before it is split.
+	at       func(point string)
+	unpacked int
 }
 
 // New makes an Engine. It opens nothing.
@@ -72,7 +74,7 @@ func New(d Deps, c Config) *Engine {
 	return &Engine{
 		Deps: d, config: c,
 		replays: make(chan struct{}, c.Replays), workers: make(chan struct{}, c.Workers),
-		at: func(string) {},
+		at: func(string) {}, unpacked: maxUnpacked,
 	}
 }
 

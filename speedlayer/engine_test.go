@@ -55,6 +55,18 @@ func TestFilteredRecordsMoveThePositionAndAreNotReadAgain(t *testing.T) { // L12
 	}
 }
 
+func TestAPlainComparisonFilters(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 1, `SELECT k, count(*) AS n, sum(v) AS total, min(v) AS low, max(v) AS high FROM source WHERE v >= 0 GROUP BY k`)
+	r.produce(0, 0, 500)
+	r.startReplay(200)
+	r.agent("a", nil)
+	r.build()
+	r.produce(0, 1000, 500)
+	r.caughtUp()
+	r.equal()
+}
+
 func TestAQueryThatNeverReadsItsInputStillMoves(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, kafkatest.Fake(t), 1, `SELECT k, count(*) AS n FROM source WHERE 1 = 0 GROUP BY k`)

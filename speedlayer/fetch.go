@@ -12,6 +12,12 @@ import (
 
 const cannotFetch = "the broker does not answer a fetch"
 
+// fetchBytes is what a replay worker asks for at once: more costs memory, above all unpacked, and gains little.
+const fetchBytes = 1 << 20
+
+// maxUnpacked is how many bytes a segment's records may have; a larger one is split where it has got to.
+const maxUnpacked = 256 << 20
+
 // chunk is the part of a fetch that belongs to the segment.
 type chunk struct {
 	records []*kgo.Record
@@ -24,7 +30,7 @@ type chunk struct {
 // so or when the records turn out to be more than a segment should hold.
 func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out func(chunk) error) error {
 	at := kafka.Cursor{Partition: g.partition, Next: g.FromOffset, LeaderEpoch: g.LeaderEpoch}
-	for unpacked := 0; at.Next < g.ToOffset && unpacked < w.maxUnpacked && !done(); {
+	for unpacked := 0; at.Next < g.ToOffset && unpacked < w.unpacked && !done(); {
 		fetched, err := w.fetcher.Fetch(ctx, []kafka.Cursor{at})
 		if err != nil {
 			return err

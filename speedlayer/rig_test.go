@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -76,6 +77,8 @@ live: {every: 20ms}
 	r.log = slog.New(slog.NewTextHandler(&logLines{t: t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return r
 }
+
+func testLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // logLines gives log lines to the test's output.
 type logLines struct{ t *testing.T }

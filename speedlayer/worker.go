@@ -21,9 +21,8 @@ import (
 // replay is the replaying mode of one run.
 type replay struct {
 	*run
-	leases      *segmentLeases
-	throttle    *bucket
-	maxUnpacked int // bytes of a segment's records; a larger one is split where it has got to
+	leases   *segmentLeases
+	throttle *bucket
 }
 
 // worker reads one segment after the other. Its run goroutine owns all of it.
@@ -37,7 +36,7 @@ type worker struct {
 
 // replay reads segments until the version is no longer replaying.
 func (r *run) replay(ctx context.Context) error {
-	p := &replay{run: r, leases: newSegmentLeases(r), throttle: &bucket{now: r.Now}, maxUnpacked: 256 << 20}
+	p := &replay{run: r, leases: newSegmentLeases(r), throttle: &bucket{now: r.Now}}
 	return r.during(ctx, replaying, p.renew, func(ctx context.Context) error {
 		select {
 		case r.replays <- struct{}{}:
@@ -106,7 +105,7 @@ func (w *worker) open(ctx context.Context) (err error) {
 	if w.client, err = kafka.NewClient(w.Kafka, kgo.WithHooks(throttled{w.Metrics})); err != nil {
 		return err
 	}
-	w.fetcher = kafka.NewFetcher(w.client, kafka.FetchConfig{})
+	w.fetcher = kafka.NewFetcher(w.client, kafka.FetchConfig{MaxPartitionBytes: fetchBytes, MaxBytes: fetchBytes})
 	if w.decoder, err = format.New(w.spec.Source, w.compiled.FieldsFor(w.lanes)); err != nil {
 		return err
 	}

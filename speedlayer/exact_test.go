@@ -1,0 +1,281 @@
+package speedlayer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/faultpoint"
+	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// killBackends ends the database sessions of the pool's transactions, as a crashed server or a cut connection would.
+func (r *rig) killBackends() {
+	_, err := r.pool.Exec(context.WithoutCancel(r.t.Context()), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+		WHERE datname = current_database() AND pid <> pg_backend_pid() AND state = 'idle in transaction'`)
+	if err != nil && !pg.Unreachable(err) {
+		r.t.Errorf("terminate: %v", err)
+	}
+}
+
+// TestExactlyOnceWhenConnectionsDieAtEveryStep cuts the connection of the transaction at each fault point, again and
+// again, in replay and in live, with two agents at work.
+func TestExactlyOnceWhenConnectionsDieAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{
+		faultpoint.SegmentStaged, faultpoint.SegmentBeforeCommit, faultpoint.LiveBegin, faultpoint.LivePositions, faultpoint.LiveUpserted,
+	} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, kafkatest.Fake(t), 2, sums)
+			for p := range int32(2) {
+				r.produce(p, 200, 300)
+			}
+			r.startReplay(60)
+			var passed, killed atomic.Int64
+			kill := func(e *Engine) {
+				e.at = func(at string) {
+					if at == point && passed.Add(1)%3 == 1 && killed.Load() < 8 {
+						killed.Add(1)
+						r.killBackends()
+					}
+				}
+			}
+			r.agents.Store(2)
+			r.agent("a", kill)
+			r.agent("b", kill)
+			r.build()
+			for i := range 15 {
+				r.produce(int32(i%2), 1000+i*20, 20)
+				r.caughtUp()
+			}
+			r.equal()
+			if killed.Load() == 0 {
+				t.Errorf("the point %s was never passed: this test proves nothing", point)
+			}
+			if n := r.one(`SELECT sum(records) FROM kappactl.position`); n != 900 {
+				t.Errorf("%d records counted, want 900", n)
+			}
+		})
+	}
+}
+
+// TestAnUnknownCommitIsDecidedByClaimingAgain cuts the connection while COMMIT is on its way: half of the commits happen,
+// half do not, and the client cannot tell.
+func TestAnUnknownCommitIsDecidedByClaimingAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 1, sums)
+	// A deferred trigger makes COMMIT itself slow, so that it can be cut.
+	exec(t, r.pool, `CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.03); RETURN NULL; END $$`, nil)
+	exec(t, r.pool, `CREATE CONSTRAINT TRIGGER slow AFTER UPDATE OF next ON kappactl.position DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()`, nil)
+	r.startLive()
+	var commits atomic.Int64
+	var late sync.WaitGroup
+	defer late.Wait()
+	r.agent("a", func(e *Engine) {
+		e.at = func(at string) {
+			if at != faultpoint.LiveBeforeCommit {
+				return
+			}
+			if n := commits.Add(1); n <= 20 && n%2 == 0 {
+				late.Go(func() { // after 15 or 45 ms: before or after the commit happened
+					delay := time.NewTimer(time.Duration(15+30*(n/2%2)) * time.Millisecond)
+					defer delay.Stop()
+					<-delay.C
+					_, _ = r.pool.Exec(context.WithoutCancel(t.Context()), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+						WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ILIKE 'commit%' AND state = 'active'`)
+				})
+			}
+		}
+	})
+	for i := range 30 {
+		r.produce(0, 200+i*10, 10)
+		r.caughtUp()
+	}
+	r.equal()
+	if commits.Load() <= 20 {
+		t.Errorf("%d commits: too few to have cut any", commits.Load())
+	}
+}
+
+// TestAStoppedAgentIsFenced freezes agent a inside its transaction's preparation until b has its partitions. R07.
+func TestAStoppedAgentIsFenced(t *testing.T) {
+	t.Parallel()
+	for _, point := range []string{faultpoint.LiveFetched, faultpoint.SegmentReading, faultpoint.SegmentClaimed} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, kafkatest.Fake(t), 1, sums)
+			r.produce(0, 200, 200)
+			r.startReplay(100)
+			stalled, wake := make(chan struct{}), make(chan struct{})
+			waking := sync.OnceFunc(func() { close(wake) })
+			var first atomic.Bool
+			r.agent("a", func(e *Engine) {
+				e.at = func(at string) {
+					if at == point && first.CompareAndSwap(false, true) {
+						close(stalled)
+						<-wake
+					}
+				}
+			})
+			defer waking()
+			live := point == faultpoint.LiveFetched
+			if live {
+				r.build()
+			}
+			r.produce(0, 400, 100)
+			<-stalled
+			// The whole process stands still, its lease keeper too: take the lease away.
+			taken := pgx.NamedArgs{}
+			exec(t, r.pool, `UPDATE kappactl.segment SET owner = 'x', claim = claim + 1, lease = clock_timestamp() - interval '1 s' WHERE state = 'claimed'`, taken)
+			exec(t, r.pool, `UPDATE kappactl.position SET owner = 'x', claim = claim + 1, lease = clock_timestamp() - interval '1 s' WHERE owner = 'a'`, taken)
+			r.agent("b", nil)
+			if !live {
+				r.build()
+			}
+			kafkatest.Until(t, "b has committed", func() bool { return r.next(0) == 300 })
+			waking()
+			r.produce(0, 600, 50)
+			r.caughtUp()
+			r.equal()
+		})
+	}
+}
+
+func TestTwoEnginesThatLoseTheirLeasesAgainAndAgainStayExact(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 3, sums)
+	for p := range int32(3) {
+		r.produce(p, 200, 400)
+	}
+	r.startReplay(50)
+	r.agents.Store(2)
+	short := func(e *Engine) { e.config.Lease = 30 * time.Millisecond }
+	r.agent("a", short)
+	r.agent("b", short)
+	ctx, cancel := context.WithCancel(t.Context())
+	var thief sync.WaitGroup
+	random := rand.New(rand.NewPCG(1, 2))
+	thief.Go(func() { // leases run out at any time
+		for wait(ctx, time.Duration(random.IntN(20))*time.Millisecond) == nil {
+			_, err := r.pool.Exec(ctx, `UPDATE kappactl.position SET owner = 'x', claim = claim + 1, lease = clock_timestamp() WHERE partition = $1`, random.IntN(3))
+			_, err2 := r.pool.Exec(ctx, `UPDATE kappactl.segment SET owner = 'x', claim = claim + 1, lease = clock_timestamp() WHERE state = 'claimed' AND id % 3 = $1`, random.IntN(3))
+			if err := errors.Join(err, err2); err != nil && ctx.Err() == nil && !pg.Retryable(err) {
+				t.Errorf("take leases: %v", err)
+			}
+		}
+	})
+	defer thief.Wait()
+	defer cancel()
+	r.build()
+	for i := range 20 {
+		r.produce(int32(i%3), 1000+i*20, 20)
+	}
+	r.caughtUp()
+	cancel()
+	r.equal()
+	if n := r.one(`SELECT sum(records) FROM kappactl.position`); n != 1600 {
+		t.Errorf("%d records counted, want 1600", n)
+	}
+}
+
+func TestHoldsAreHonouredToTheExactOffsetAndVoidWhenExpired(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 2, sums)
+	r.startLive()
+	r.agent("a", nil)
+	for p := range int32(2) {
+		r.produce(p, 200, 10)
+	}
+	r.caughtUp()
+	exec(t, r.pool, `UPDATE kappactl.position SET hold = 17, hold_until = clock_timestamp() + interval '1 hour', hold_by = 'me' WHERE partition = 0`, nil)
+	exec(t, r.pool, `UPDATE kappactl.position SET hold = 12, hold_until = clock_timestamp() - interval '1 s', hold_by = 'dead' WHERE partition = 1`, nil)
+	for p := range int32(2) {
+		r.produce(p, 300, 30)
+	}
+	kafkatest.Until(t, "the barrier is reached", func() bool { return reached(t, r.pool, "me", true) })
+	kafkatest.Until(t, "an expired hold is void", func() bool { return r.next(1) == 40 })
+	r.produce(0, 500, 30)
+	r.produce(1, 500, 30)
+	kafkatest.Until(t, "the other partition goes on beside the barrier", func() bool { return r.next(1) == 70 })
+	if n := r.next(0); n != 17 {
+		t.Errorf("next = %d, want it at the hold, 17", n)
+	}
+	if diff := cmp.Diff(r.oracle(map[int32]int64{0: 17, 1: 70}), r.served()); diff != "" {
+		t.Errorf("at the barrier:\n%s", diff)
+	}
+	exec(t, r.pool, `UPDATE kappactl.position SET hold_until = clock_timestamp() - interval '1 ms' WHERE hold_by = 'me'`, nil)
+	r.caughtUp()
+	r.equal()
+}
+
+func TestAHeldPartitionStopsFetchingAtItsBound(t *testing.T) {
+	o := &owned{next: 5, read: 5}
+	hold := int64(5)
+	o.hold = &hold
+	if !o.fetchable(100) {
+		t.Error("an empty partition may be read while it is held")
+	}
+	o.bytes = 100
+	if o.fetchable(100) || o.pending() {
+		t.Error("want neither more to read nor something to commit")
+	}
+}
+
+func TestCommitsOfTwoVersionsWithKeysInOppositeOrder(t *testing.T) { // P10
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 2, sums)
+	r.startLive()
+	r.agents.Store(2)
+	r.agent("a", nil)
+	r.agent("b", nil)
+	kafkatest.Until(t, "both own one", func() bool {
+		return r.one(`SELECT count(DISTINCT owner) FROM kappactl.position`) == 2
+	})
+	for i := range 40 {
+		up, down := fmt.Sprintf(`{"k":"key-%02d","v":1}`, i), fmt.Sprintf(`{"k":"key-%02d","v":2}`, 39-i)
+		kafkatest.Produce(t, r.brokers, r.topic, 0, up, down)
+		kafkatest.Produce(t, r.brokers, r.topic, 1, down, up)
+	}
+	r.caughtUp()
+	r.equal()
+}
+
+func TestAgentsStopAtOnceAndFinishTheCommitInHand(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 1, sums)
+	r.startLive()
+	inside, stopped := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	stop := r.agent("a", func(e *Engine) {
+		e.at = func(at string) {
+			if at == faultpoint.LiveUpserted {
+				once.Do(func() { close(inside); <-stopped }) // one loop only
+			}
+		}
+	})
+	r.produce(0, 200, 10)
+	<-inside
+	done := make(chan struct{})
+	go func() { stop(); close(done) }()
+	close(stopped)
+	<-done
+	if n := r.next(0); n != 10 && n != 0 {
+		t.Errorf("next = %d", n)
+	}
+	if n := r.one(`SELECT count(*) FROM kappactl.position WHERE owner IS NOT NULL`); n != 0 {
+		t.Error("the claim was not released")
+	}
+	if diff := cmp.Diff(r.oracle(map[int32]int64{0: r.next(0)}), r.served()); diff != "" {
+		t.Error(diff)
+	}
+}
