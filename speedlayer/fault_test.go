@@ -2,7 +2,9 @@ package speedlayer
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -247,8 +249,13 @@ func TestAnErrorOfTheMergeNamesTheRecord(t *testing.T) {
 func TestASegmentThatIsTooLargeIsSplitWhereItHasGot(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, kafkatest.Fake(t), 1, sums)
-	pad := strings.Repeat("x", 100_000)
+	random := rand.NewChaCha8([32]byte{})
 	for i := range 60 {
+		noise := make([]byte, 50_000) // a fetch is bounded by compressed bytes
+		if _, err := random.Read(noise); err != nil {
+			t.Fatal(err)
+		}
+		pad := hex.EncodeToString(noise)
 		kafkatest.Produce(t, r.brokers, r.topic, 0, fmt.Sprintf(`{"k":"key-%d","v":%d,"pad":%q}`, i%7, i, pad))
 	}
 	r.startReplay(0)

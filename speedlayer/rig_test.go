@@ -26,7 +26,7 @@ import (
 )
 
 // sums is a query with every kind of exact state; the naive pass in oracle computes the same.
-const sums = `SELECT k, count(*) AS n, sum(v) AS total, min(v) AS low, max(v) AS high FROM source WHERE coalesce(v, -1) >= 0 GROUP BY k`
+const sums = `SELECT k, count(*) AS n, sum(v) AS total, min(v) AS low, max(v) AS high FROM source WHERE v >= 0 GROUP BY k`
 
 // rig is one version on a topic of its own and a database of its own.
 type rig struct {
