@@ -49,7 +49,7 @@ func (m *Model) answer(msg looked) {
 	m.take(msg)
 }
 
-func (m *Model) type_(keys ...string) {
+func (m *Model) pressAll(keys ...string) {
 	for _, k := range keys {
 		m.press(k, textOf(k))
 	}
@@ -88,7 +88,7 @@ func scenes() map[string]func(t *testing.T, l Look, width, height int) *Model {
 			m := opened(t, Options{Job: "pageviews", Look: l}, width, height)
 			d := d()
 			m.answer(looked{detail: &d, events: events()})
-			m.type_(keys...)
+			m.pressAll(keys...)
 			if m.page == pageEvents {
 				m.answer(looked{detail: &d, events: events()})
 			}
@@ -101,7 +101,7 @@ func scenes() map[string]func(t *testing.T, l Look, width, height int) *Model {
 			m := opened(t, Options{Look: l}, width, height)
 			o := fleet()
 			m.answer(looked{overview: &o})
-			m.type_("j", "j", "j")
+			m.pressAll("j", "j", "j")
 			return m
 		},
 		"deployment": on(candidateAndLive),

@@ -9,13 +9,31 @@ import (
 
 // clean keeps a text on one line and the terminal safe from what came from elsewhere.
 func clean(s string) string {
+	s = strings.Join(strings.Fields(strings.Map(safe, s)), " ")
+	if alone(s) {
+		return s
+	}
+	// A character at an edge joins what stands beside it, and columns go wrong.
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || (r >= 0x200E && r <= 0x200F) || (r >= 0x202A && r <= 0x202E) || (r >= 0x2066 && r <= 0x2069) {
-			return ' '
+		if r > unicode.MaxASCII {
+			return '?'
 		}
 		return r
 	}, s)
-	return strings.Join(strings.Fields(s), " ")
+	return s
+}
+
+// safe replaces what moves the cursor, changes the direction of writing or starts a control sequence.
+func safe(r rune) rune {
+	if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar {
+		return ' '
+	}
+	return r
+}
+
+// alone says that a text is as wide beside others as by itself.
+func alone(s string) bool {
+	return cells(" "+s+" ") == cells(s)+2 && cells("…"+s+"…") == cells(s)+2
 }
 
 // cells is the width of a text on the screen.

@@ -1,0 +1,274 @@
+package tui
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// overview is the page of all jobs, answered.
+func overview(t *testing.T) *Model {
+	t.Helper()
+	m := opened(t, Options{}, 120, 30)
+	o := fleet()
+	m.answer(looked{overview: &o})
+	return m
+}
+
+// deployment is the page of pageviews, answered.
+func deployment(t *testing.T, d Detail, o Options) *Model {
+	t.Helper()
+	o.Job = "pageviews"
+	m := opened(t, o, 120, 30)
+	m.answer(looked{detail: &d})
+	return m
+}
+
+func screen(m *Model) string { return strings.Join(m.frame(), "\n") }
+
+func shows(t *testing.T, m *Model, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(screen(m), w) {
+			t.Errorf("the screen does not show %q:\n%s", w, screen(m))
+		}
+	}
+}
+
+func hides(t *testing.T, m *Model, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		if strings.Contains(screen(m), w) {
+			t.Errorf("the screen shows %q:\n%s", w, screen(m))
+		}
+	}
+}
+
+func TestSelectionMovesAndStaysInTheList(t *testing.T) {
+	m := overview(t)
+	for _, c := range []struct {
+		key  string
+		want job.Name
+	}{
+		{"down", "flights"}, {"j", "orders"}, {"k", "flights"}, {"up", "clicks"}, {"up", "clicks"}, {"G", "signups_by_country_and_campaign"},
+		{"j", "signups_by_country_and_campaign"}, {"g", "clicks"}, {"pgdown", "signups_by_country_and_campaign"}, {"ctrl+u", "clicks"},
+	} {
+		if m.press(c.key, textOf(c.key)); m.selected != c.want {
+			t.Errorf("%s selects %s, want %s", c.key, m.selected, c.want)
+		}
+	}
+}
+
+func TestSelectionFollowsItsJobWhenTheListChanges(t *testing.T) {
+	m := overview(t)
+	m.pressAll("j", "j")
+	o := fleet()
+	o.Jobs = slices.Delete(o.Jobs, 0, 1)
+	m.answer(looked{overview: &o})
+	if m.selected != "orders" {
+		t.Errorf("selected is %s, want orders", m.selected)
+	}
+	o.Jobs = slices.Delete(o.Jobs, 1, 2)
+	m.answer(looked{overview: &o})
+	if m.selected != "flights" {
+		t.Errorf("selected is %s, want the first", m.selected)
+	}
+}
+
+func TestEnterOpensAJobAndEscGoesBackToIt(t *testing.T) {
+	m := overview(t)
+	m.pressAll("j", "j")
+	if cmd := m.press("enter", ""); cmd == nil || m.page != pageDeployment || m.job != "orders" {
+		t.Fatalf("on %s of %s", m.page, m.job)
+	}
+	shows(t, m, "orders", "asking")
+	m.pressAll("e")
+	if m.page != pageEvents {
+		t.Fatalf("on %s", m.page)
+	}
+	if m.pressAll("esc"); m.page != pageDeployment {
+		t.Fatalf("on %s", m.page)
+	}
+	if m.pressAll("esc"); m.page != pageOverview || m.selected != "orders" {
+		t.Fatalf("on %s with %s selected", m.page, m.selected)
+	}
+}
+
+func TestRepliesOfAnEarlierPageAreDropped(t *testing.T) {
+	m := overview(t)
+	late := looked{generation: m.generation, at: m.now, err: errors.New("too late")}
+	m.pressAll("enter")
+	m.Update(late)
+	if m.failure != nil || m.asked.IsZero() {
+		t.Errorf("a late reply was taken: %v", m.failure)
+	}
+	d := detail(liveVersion(1))
+	late = looked{generation: m.generation, at: m.now, detail: &d}
+	m.pressAll("esc", "j", "enter")
+	if m.Update(late); m.detail != nil {
+		t.Errorf("the page of %s shows %s", m.job, m.detail.Status.Job)
+	}
+}
+
+func TestOneLookIsOutAtATime(t *testing.T) {
+	m := opened(t, Options{}, 80, 24)
+	if m.askAgain() != nil {
+		t.Error("asked twice")
+	}
+	m.now = m.now.Add(2 * lookPatience)
+	if m.askAgain() == nil {
+		t.Error("a look that never came back is waited for for ever")
+	}
+	o := fleet()
+	m.answer(looked{overview: &o})
+	if m.askAgain() == nil {
+		t.Error("not asked again after an answer")
+	}
+}
+
+func TestFilterNarrowsTheListUntilItIsCleared(t *testing.T) {
+	m := overview(t)
+	m.pressAll("/", "s", "t", "a", "l", "l")
+	if jobs := m.jobs(); len(jobs) != 1 || jobs[0].Job != "sessions" || m.selected != "sessions" {
+		t.Errorf("%d jobs, selected %s", len(jobs), m.selected)
+	}
+	shows(t, m, "/stall", "sessions")
+	hides(t, m, "orders")
+	m.pressAll("backspace", "backspace", "enter")
+	if m.typing || len(m.jobs()) == 0 {
+		t.Error("the filter is not kept")
+	}
+	m.pressAll("esc")
+	if len(m.jobs()) != 6 {
+		t.Errorf("%d jobs after esc", len(m.jobs()))
+	}
+	m.pressAll("/", "q", "?", "p")
+	if m.exit != exitNone || m.help || m.confirm != nil || m.filters[pageOverview].text != "q?p" {
+		t.Error("keys typed into the filter did something else")
+	}
+	shows(t, m, "none of 6 jobs matches")
+	if m.pressAll("enter", "enter", "p", "e"); m.page != pageOverview || m.confirm != nil {
+		t.Error("a key acted on a job that is not shown")
+	}
+}
+
+func TestFilterOfPartitionsAndEvents(t *testing.T) {
+	m := deployment(t, detail(catchingUpVersion(12), liveVersion(12)), Options{})
+	m.pressAll("/", "c", "o", "n", "v", "enter")
+	if parts := m.shownPartitions(*m.focused()); len(parts) != 1 || parts[0].Partition != 3 {
+		t.Errorf("partitions %v", parts)
+	}
+	m.pressAll("esc", "e")
+	d := detail(liveVersion(1))
+	m.answer(looked{detail: &d, events: events()})
+	m.pressAll("/", "v", "1", "enter")
+	if len(m.shownEvents()) != 3 {
+		t.Errorf("%d events", len(m.shownEvents()))
+	}
+}
+
+func TestScrollingStopsAtTheEnds(t *testing.T) {
+	m := deployment(t, detail(catchingUpVersion(64), liveVersion(64)), Options{})
+	shows(t, m, "pageviews/3 ", "1–")
+	m.pressAll("G")
+	shows(t, m, "/64")
+	last := screen(m)
+	m.pressAll("j", "j")
+	if screen(m) != last {
+		t.Error("scrolled past the end")
+	}
+	m.pressAll("g", "k")
+	shows(t, m, "1–", "pageviews/3 ")
+}
+
+func TestVersionsAreChosenLeftAndRight(t *testing.T) {
+	var versions []reprocess.VersionStatus
+	for i := 200; i > 0; i-- {
+		v := version(fmt.Sprintf("v%d", i), job.Retired, job.Unknown, "the version has ended")
+		if i == 199 {
+			v = liveVersion(2)
+			v.Version = "v199"
+		}
+		versions = append(versions, v)
+	}
+	d := detail(versions...)
+	d.Status.Deployments = nil
+	m := deployment(t, d, Options{})
+	if m.focused().Version != "v199" {
+		t.Fatalf("begins with %s", m.focused().Version)
+	}
+	m.pressAll("l")
+	shows(t, m, "v199 live", "v198 retired")
+	m.pressAll("h", "h", "h")
+	if m.focused().Version != "v1" {
+		t.Errorf("%s: the choice does not go round", m.focused().Version)
+	}
+	for _, size := range [][2]int{{80, 24}, {200, 60}, {20, 5}} {
+		m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		fits(t, m.frame(), size[0], size[1])
+	}
+}
+
+func TestHelpListsTheKeysAndAnyKeyLeavesIt(t *testing.T) {
+	m := overview(t)
+	m.pressAll("?")
+	shows(t, m, "promote", "roll back", "filter", "esc back")
+	if m.pressAll("q"); m.help || m.exit != exitNone {
+		t.Error("q in the help left the program")
+	}
+}
+
+func TestReadOnlyHasNoActs(t *testing.T) {
+	m := deployment(t, detail(catchingUpVersion(2), liveVersion(2)), Options{ReadOnly: true})
+	hides(t, m, "promote", "roll back", "pause", "abort")
+	m.pressAll("p", "r", "a", "space")
+	if m.confirm != nil {
+		t.Error("an act began")
+	}
+	m.pressAll("?")
+	hides(t, m, "promote", "roll back", "pause or", "abort", "Acts ask")
+}
+
+func TestLeaving(t *testing.T) {
+	for key, want := range map[string]exit{"q": exitQuit, "ctrl+c": exitInterrupted} {
+		m := overview(t)
+		if cmd := m.press(key, textOf(key)); cmd == nil || m.exit != want {
+			t.Errorf("%s: exit %q", key, m.exit)
+		}
+	}
+	m := overview(t)
+	m.pressAll("/")
+	if m.press("ctrl+c", ""); m.exit != exitInterrupted {
+		t.Error("ctrl-c does not leave the filter")
+	}
+}
+
+func TestStaleDataShowsItsAgeUntilItIsFresh(t *testing.T) {
+	m := deployment(t, detail(catchingUpVersion(2), liveVersion(2)), Options{})
+	hides(t, m, "reconnecting")
+	m.now = m.now.Add(12 * time.Second)
+	m.take(looked{generation: m.generation, at: m.now, err: errors.New("PostgreSQL at 127.0.0.1:5432: connection refused")})
+	shows(t, m, "data of 12s ago, reconnecting", "connection refused", "v2 candidate")
+	if m.askAgain() == nil {
+		t.Error("does not reconnect")
+	}
+	d := detail(catchingUpVersion(2), liveVersion(2))
+	m.answer(looked{detail: &d})
+	hides(t, m, "reconnecting", "refused")
+}
+
+func TestAJobThatDoesNotExistEndsTheProgram(t *testing.T) {
+	m := opened(t, Options{Job: "nope"}, 80, 24)
+	m.take(looked{generation: m.generation, at: m.now, err: &job.Refusal{Code: job.ExitUsage, Cause: "no job nope"}})
+	if m.exit != exitUnknownJob {
+		t.Errorf("exit %q", m.exit)
+	}
+}
