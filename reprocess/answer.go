@@ -68,7 +68,7 @@ func (c *Controller) conclude(ctx context.Context, a actor, err error) error {
 	case pg.Unreachable(err):
 		return err
 	}
-	answer, ok := answerOf("", err)
+	answer, ok := answerOf(err)
 	if !ok {
 		answer = Answer{Code: job.ExitFailed, Text: err.Error()}
 		c.Log.Error("request failed", "request", a.request, "error", err)

@@ -71,11 +71,12 @@ func Token(losses []Loss) string {
 	if len(losses) == 0 {
 		return ""
 	}
-	h := sha256.New()
+	var text strings.Builder
 	for _, l := range losses {
-		fmt.Fprintf(h, "%s %d %s %d %d %s\n", l.Live.Topic, l.Live.ID, l.Live.TopicID, l.Live.From, l.Candidate, l.Kind)
+		fmt.Fprintf(&text, "%s %d %s %d %d %s\n", l.Live.Topic, l.Live.ID, l.Live.TopicID, l.Live.From, l.Candidate, l.Kind)
 	}
-	return hex.EncodeToString(h.Sum(nil))[:12]
+	sum := sha256.Sum256([]byte(text.String()))
+	return hex.EncodeToString(sum[:])[:12]
 }
 
 // coverageRefusal is the refusal to lose results; nil when nothing is lost or exactly this loss was accepted.

@@ -107,7 +107,7 @@ func stateTable() []stateStep {
 // Diagram is docs/phases.md: both tables as Mermaid state diagrams.
 func Diagram() string {
 	var b strings.Builder
-	b.WriteString("# Phases\n\nGenerated from reprocess/phase.go; `go test ./reprocess -run Diagram -update` writes it anew.\n\n")
+	b.WriteString("# Phases\n\nGenerated from reprocess/phase.go; `make docs` writes it anew.\n\n")
 	b.WriteString("## A version\n\n```mermaid\nstateDiagram-v2\n    [*] --> staged\n")
 	t := phaseTable()
 	for _, from := range job.Phases() {

@@ -63,7 +63,7 @@ func promotable(st *state) error {
 	switch {
 	case st.isLive():
 		return refuse(job.ExitConflict, status, "%s is live already", st.ref())
-	case st.Phase == job.Standby && !(st.FlipOnly && st.open()):
+	case st.Phase == job.Standby && (!st.FlipOnly || !st.open()):
 		return refuse(job.ExitConflict, "kappactl rollback "+st.Job, "%s is standby: go back to it with rollback, or deploy its file again", st.ref())
 	case st.Phase == job.Staged || st.Phase == job.Replaying || st.Phase == job.Building || st.Phase == job.CatchingUp:
 		return refuse(job.ExitNotCaughtUp, fmt.Sprintf("kappactl wait %s %s --for verified", st.Job, job.Number(st.Number)),

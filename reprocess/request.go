@@ -130,13 +130,10 @@ func nothingTo(name job.Name, verb Verb, st jobVersions) error {
 	return refuse(job.ExitConflict, "kappactl status "+string(name), "job %q has no version to %s.%s", name, verb, phases)
 }
 
-// answerOf turns the outcome of an act into the answer to who asked.
-func answerOf(text string, err error) (Answer, bool) {
+// answerOf turns a refusal into the answer to who asked.
+func answerOf(err error) (Answer, bool) {
 	var r *job.Refusal
-	switch {
-	case err == nil:
-		return Answer{Code: job.ExitOK, Text: text}, true
-	case errors.As(err, &r):
+	if errors.As(err, &r) {
 		return Answer{Code: r.Code, Text: r.Cause, Next: r.Next}, true
 	}
 	return Answer{}, false

@@ -39,8 +39,7 @@ func (w *watch) candidate(ctx context.Context, st *state) (next, error) {
 
 func (w *watch) move(ctx context.Context, st *state, on Event) error {
 	return w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		_, err := move(ctx, tx, st, on)
-		return err
+		return move(ctx, tx, st, on)
 	})
 }
 
@@ -112,7 +111,7 @@ func (w *watch) promoteItself(ctx context.Context, st *state) (next, error) {
 	if err == nil {
 		return again, nil
 	}
-	a, ok := answerOf("", err)
+	a, ok := answerOf(err)
 	switch {
 	case ok:
 	case ctx.Err() != nil || errors.Is(err, errLost) || pg.Unreachable(err):

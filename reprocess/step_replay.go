@@ -45,8 +45,7 @@ func (w *watch) replaying(ctx context.Context, st *state) (next, error) {
 		return again, w.extend(ctx, st, longer, arrived)
 	}
 	return again, w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		_, err := move(ctx, tx, st, AllRead)
-		return err
+		return move(ctx, tx, st, AllRead)
 	})
 }
 
@@ -121,8 +120,7 @@ func (w *watch) building(ctx context.Context, st *state) (next, error) {
 		if err := w.c.Replays.Seal(ctx, tx, st.ref(), st.schema()); err != nil {
 			return err
 		}
-		_, err := move(ctx, tx, st, Built)
-		return err
+		return move(ctx, tx, st, Built)
 	})
 	if err != nil {
 		return done, w.troubled(ctx, st, "the replay is not sealed yet", err)
@@ -161,7 +159,7 @@ func (c *Controller) build(ctx context.Context, st *state, s buildStep) error {
 
 // hopeless says that an error of a step would come again: an error over the data, or a refusal.
 func hopeless(err error) (Answer, bool) {
-	if a, ok := answerOf("", err); ok {
+	if a, ok := answerOf(err); ok {
 		return a, true
 	}
 	switch code := pg.Code(err); {

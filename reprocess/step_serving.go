@@ -40,7 +40,7 @@ func (w *watch) flipOnly(ctx context.Context, st *state) (next, error) {
 	}
 	if st.isLive() {
 		err := w.c.apply(ctx, st)
-		if a, ok := answerOf("", err); err != nil && ok {
+		if a, ok := answerOf(err); err != nil && ok {
 			return w.say(ctx, st, job.Settled, a)
 		}
 		return again, err

@@ -48,8 +48,7 @@ func (w *watch) staged(ctx context.Context, st *state) (next, error) {
 		if err := w.c.Replays.Freeze(ctx, tx, st.ref(), st.schema(), st.layout, frozen); err != nil {
 			return err
 		}
-		_, err := move(ctx, tx, st, Frozen)
-		return err
+		return move(ctx, tx, st, Frozen)
 	})
 	if err != nil {
 		return done, err

@@ -130,10 +130,10 @@ func (st *state) decoded() (*state, error) {
 }
 
 // move takes a version from the phase it was read in to the one that follows on, fenced by the deployment's claim.
-func move(ctx context.Context, db pg.DB, st *state, on Event) (job.Phase, error) {
+func move(ctx context.Context, db pg.DB, st *state, on Event) error {
 	to, ok := Next(st.Phase, on)
 	if !ok {
-		return "", fmt.Errorf("%s is %s: %q means nothing there: %w", st.ref(), st.Phase, on, errLost)
+		return fmt.Errorf("%s is %s: %q means nothing there: %w", st.ref(), st.Phase, on, errLost)
 	}
 	tag, err := db.Exec(ctx, `UPDATE kappactl.version v SET phase = @to, phase_since = clock_timestamp(),
 			frozen_at = CASE WHEN @to::text = 'replaying' THEN clock_timestamp() ELSE v.frozen_at END,
@@ -146,12 +146,12 @@ func move(ctx context.Context, db pg.DB, st *state, on Event) (job.Phase, error)
 			"id": st.ID, "claim": st.claim,
 		})
 	if err != nil {
-		return "", fmt.Errorf("move %s to %s: %w", st.ref(), to, err)
+		return fmt.Errorf("move %s to %s: %w", st.ref(), to, err)
 	}
 	if tag.RowsAffected() == 0 {
-		return "", errLost
+		return errLost
 	}
-	return to, addEvent(ctx, db, st.entry("phase", "%s → %s: %s", st.Phase, to, on))
+	return addEvent(ctx, db, st.entry("phase", "%s → %s: %s", st.Phase, to, on))
 }
 
 // setState moves a deployment from the state it was read in, with what a waiting command is to say.
@@ -184,7 +184,7 @@ func setState(ctx context.Context, db pg.DB, st *state, to job.DeploymentState, 
 
 // failVersion ends a candidate and its deployment; what it leaves behind is cleaned up after.
 func failVersion(ctx context.Context, tx *pg.Tx, st *state, a Answer) error {
-	if _, err := move(ctx, tx, st, CannotGoOn); err != nil {
+	if err := move(ctx, tx, st, CannotGoOn); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `UPDATE kappactl.version SET exit_code = @code, error = @text, verdict = 'unhealthy', reason = @text,
@@ -215,7 +215,7 @@ func working(ctx context.Context, db pg.DB, st *state) (int, error) {
 // endVersion notes that nothing of a version is left.
 func endVersion(ctx context.Context, tx *pg.Tx, st *state) error {
 	if st.Phase == job.Retiring {
-		if _, err := move(ctx, tx, st, Cleaned); err != nil {
+		if err := move(ctx, tx, st, Cleaned); err != nil {
 			return err
 		}
 	}

@@ -44,8 +44,10 @@ func TestTheFirstRuleThatMatchesWins(t *testing.T) {
 		"staged":                         {func(s *Sample) { s.Phase = job.Staged }, job.Starting, ""},
 		"an end older than the position": {func(s *Sample) { s.Position = 101 }, job.Unknown, "older than the position"},
 		"no answer":                      {func(s *Sample) { s.Unknown = "no leader" }, job.Unknown, "no leader"},
-		"a gap": {func(s *Sample) { s.Fault = job.Fault{Kind: job.FaultGap, From: 3, To: 10}; s.Unknown = "no leader" },
-			job.Unhealthy, "gap t/3 [3,10)"},
+		"a gap": {
+			func(s *Sample) { s.Fault = job.Fault{Kind: job.FaultGap, From: 3, To: 10}; s.Unknown = "no leader" },
+			job.Unhealthy, "gap t/3 [3,10)",
+		},
 		"too large":           {func(s *Sample) { s.Fault = job.Fault{Kind: job.FaultTooLarge, From: 7, Detail: "5 MB"} }, job.Unhealthy, "t/3@7: 5 MB"},
 		"replaying":           {func(s *Sample) { s.Phase, s.Remaining, s.FrozenEnd = job.Replaying, 40, 90 }, job.ReplayingRanges, "40 of the frozen range and 10 behind it"},
 		"queued":              {func(s *Sample) { s.Phase, s.Queued = job.Replaying, "queued: 2 replays run" }, job.Starting, "queued"},

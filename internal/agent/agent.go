@@ -54,7 +54,7 @@ type Agent struct {
 // New makes an Agent. It opens nothing.
 func New(d Deps, c Config) *Agent {
 	if c.Host == "" {
-		c.Host, _ = os.Hostname() //nolint:errcheck // only shown to people
+		c.Host, _ = os.Hostname() // only shown to people
 	}
 	if d.Now == nil {
 		d.Now = time.Now
@@ -153,7 +153,6 @@ func (a *Agent) host(ctx context.Context) error {
 		a: a, runners: map[job.Ref]*task{}, deployments: map[int64]*task{}, requests: map[int64]*task{},
 		rests: map[string]rest{}, quiet: newQuiet(a.Log, a.Now), renewed: a.Now(),
 	}
-	pause := a.config.Poll
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -166,7 +165,7 @@ func (a *Agent) host(ctx context.Context) error {
 		if ctx.Err() == nil {
 			h.quiet.outcome("look for work", err)
 		}
-		pause = a.config.Poll
+		pause := a.config.Poll
 		if err != nil && h.quiet.failures > 3 {
 			pause = min(a.config.Poll*time.Duration(h.quiet.failures), 5*time.Second, max(a.config.Lease/2, a.config.Poll))
 		}

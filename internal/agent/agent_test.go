@@ -61,6 +61,7 @@ func (w *work) Run(ctx context.Context, ref job.Ref) error { return w.do(ctx, re
 func (w *work) Control(ctx context.Context, id, _ int64) error {
 	return w.do(ctx, fmt.Sprintf("deployment %d", id))
 }
+
 func (w *work) Answer(ctx context.Context, id, _ int64) error {
 	return w.do(ctx, fmt.Sprintf("request %d", id))
 }
