@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -18,6 +19,16 @@ type Version struct {
 	RecordsPerSecond *float64
 	Records          int64
 	DeadLetters      int64
+	Partitions       []Partition
+}
+
+// Partition is what is known of one partition of a version; nil is unknown and is left out.
+type Partition struct {
+	Topic            string
+	ID               int32
+	LagRecords       *int64
+	LagSeconds       *float64
+	RecordsPerSecond *float64
 }
 
 // Work is what this process has done since it started.
@@ -74,6 +85,20 @@ func (c collector) version(out chan<- prometheus.Metric, v Version) {
 	}
 	gauge(perVersion("records", "Records processed by the version."), float64(v.Records))
 	gauge(perVersion("dead_letters", "Records that the version could not process."), float64(v.DeadLetters))
+	for _, p := range v.Partitions {
+		partition := func(name, help string, value float64) {
+			gauge(perVersion("partition_"+name, help, "topic", "partition"), value, p.Topic, strconv.Itoa(int(p.ID)))
+		}
+		if p.LagRecords != nil {
+			partition("lag_records", "Offsets of a partition that are not processed yet.", float64(*p.LagRecords))
+		}
+		if p.LagSeconds != nil {
+			partition("lag_seconds", "Age of the oldest end offset of a partition that is not reached.", *p.LagSeconds)
+		}
+		if p.RecordsPerSecond != nil {
+			partition("records_per_second", "Records of a partition processed a second.", *p.RecordsPerSecond)
+		}
+	}
 }
 
 func (c collector) work(out chan<- prometheus.Metric) {

@@ -49,14 +49,16 @@ func TestReadyzSaysWhyNot(t *testing.T) {
 func TestMetricsTellWhatIsKnownAndLeaveOutWhatIsNot(t *testing.T) {
 	lag, rate := int64(7), 1.5
 	s := server(nil, []Version{
-		{Ref: job.Ref{Job: "a", Number: 2}, Phase: job.Live, Verdict: job.Ready, LagRecords: &lag, RecordsPerSecond: &rate, DeadLetters: 4},
+		{Ref: job.Ref{Job: "a", Number: 2}, Phase: job.Live, Verdict: job.Ready, LagRecords: &lag, RecordsPerSecond: &rate, DeadLetters: 4, Partitions: []Partition{
+			{Topic: "t", ID: 1, LagRecords: &lag},
+		}},
 		{Ref: job.Ref{Job: "a", Number: 1}, Phase: job.Standby, Verdict: job.Unknown},
 	}, nil)
 	s.Committed(3 * time.Millisecond)
 	_, body := get(t, s, "/metrics")
 	for _, want := range []string{
 		`kappactl_phase{job="a",phase="live",version="v2"} 1`, `kappactl_lag_records{job="a",version="v2"} 7`,
-		`kappactl_dead_letters{job="a",version="v2"} 4`, `kappactl_verdict{job="a",verdict="unknown",version="v1"} 1`,
+		`kappactl_dead_letters{job="a",version="v2"} 4`, `kappactl_partition_lag_records{job="a",partition="1",topic="t",version="v2"} 7`, `kappactl_verdict{job="a",verdict="unknown",version="v1"} 1`,
 		`kappactl_agent_commits_total 3`, `kappactl_agent_lease_losses_total 1`, `kappactl_agent_database_up 1`, `kappactl_commit_seconds_count 1`,
 	} {
 		if !strings.Contains(body, want+"\n") {
