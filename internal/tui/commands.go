@@ -52,7 +52,16 @@ type commands struct {
 }
 
 func (c commands) tick() tea.Cmd {
-	return tea.Tick(lookEvery, func(time.Time) tea.Msg { return ticked{c.now()} })
+	return func() tea.Msg {
+		timer := time.NewTimer(lookEvery) // and not tea.Tick, which outlives the program
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return ticked{c.now()}
+		case <-c.ctx.Done():
+			return nil
+		}
+	}
 }
 
 // look reads what a page shows.
