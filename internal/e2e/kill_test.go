@@ -25,6 +25,8 @@ query: |
   GROUP BY page, hour
 serve:
   view: public.clicks_hourly
+checks:
+  - {name: not_empty, sql: "SELECT count(*) > 0 FROM candidate"}
 ready: {max_lag_time: 5s, stable_for: 0s}
 live: {every: 20ms}
 `
