@@ -56,12 +56,12 @@ func (a *app) host(ctx context.Context, s config.Settings, logger *slog.Logger, 
 	if err != nil {
 		return &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("listen on %s: %s", s.HTTP, err), Next: "give another address with --http", Err: err}
 	}
-	spill, err := os.MkdirTemp(s.Agent.Temp, "kappactl-agent-")
+	spill, err := newSpillFolder(s.Agent.Temp)
 	if err != nil {
-		return fmt.Errorf("make a folder to spill into: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(spill)) }()
-	s.Agent.Temp = spill
+	defer func() { err = errors.Join(err, spill.Close()) }()
+	s.Agent.Temp = spill.path
 	w := a.wire(s, brokers, admin, pool, listener.Addr().String(), logger)
 
 	group, ctx := errgroup.WithContext(ctx)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,14 +62,14 @@ func runVerify(ctx context.Context, o verifyOptions) (err error) {
 		return err
 	}
 	defer admin.Close()
-	temp, err := os.MkdirTemp(c.settings.Agent.Temp, "kappactl-verify-")
+	spill, err := newSpillFolder(c.settings.Agent.Temp)
 	if err != nil {
-		return fmt.Errorf("make a folder to spill into: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	defer func() { err = errors.Join(err, spill.Close()) }()
 	o.progress("reading the log of %s %s …", ref.Job, ref.Number)
 	report, err := verify.Run(ctx, verify.Deps{
-		Pool: c.pool, Kafka: brokers, Admin: admin, Views: views(), Temp: temp, Memory: c.settings.Agent.Memory, Log: o.log(), Now: o.sys.Now,
+		Pool: c.pool, Kafka: brokers, Admin: admin, Views: views(), Temp: spill.path, Memory: c.settings.Agent.Memory, Log: o.log(), Now: o.sys.Now,
 	}, ref, verify.Options{FromLogStart: o.fromLogStart})
 	if err != nil {
 		return err
