@@ -2,13 +2,11 @@ package speedlayer
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/pg"
 )
 
 // share is this agent's part of a version's partitions. The live loop owns it.
@@ -79,7 +77,7 @@ func (l *live) take(ctx context.Context, n int) error {
 			return err
 		}
 		o := &owned{partition: p, claim: h.Claim, next: h.Next, read: h.Next, epoch: h.LeaderEpoch}
-		l.hold(o)
+		l.keep(o)
 		if h.Fault != "" {
 			l.halt(o)
 		}
@@ -90,8 +88,8 @@ func (l *live) take(ctx context.Context, n int) error {
 	return nil
 }
 
-// hold puts a partition under this run's care; its lease is renewed from now on.
-func (l *live) hold(o *owned) {
+// keep puts a partition under this run's care; its lease is renewed from now on.
+func (l *live) keep(o *owned) {
 	l.owned[o.partition] = o
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,17 +201,8 @@ func (l *live) settleDoubt(ctx context.Context) error {
 		held[p] = o.claim
 	}
 	got, err := l.reclaim(ctx, held)
-	var unknown *pg.CommitError
-	if errors.As(err, &unknown) {
-		// Even this claim is unknown: it fences us or not. Claims are rows like others and run out; begin anew.
-		for _, o := range l.sorted() {
-			l.lose(o)
-		}
-		l.doubt = false
-		return err
-	}
 	if err != nil {
-		return err
+		return err // in doubt still, also when it is this commit that is unknown
 	}
 	kept := map[job.Partition]heldPosition{}
 	for _, h := range got {
@@ -231,7 +220,7 @@ func (l *live) settleDoubt(ctx context.Context) error {
 		}
 		o.claim = h.Claim
 		o.rewind(h.Next)
-		l.hold(o)
+		l.keep(o)
 	}
 	l.doubt = false
 	return nil

@@ -94,6 +94,10 @@ func (e *Engine) tick() time.Duration {
 	return min(max(e.config.Lease/3, 20*time.Millisecond), 500*time.Millisecond)
 }
 
+// idle is how long a transaction of ours may do nothing: a process that is frozen in one keeps its rows from others, and
+// after the lease they are no longer its own.
+func (e *Engine) idle() time.Duration { return max(e.config.Lease, time.Second) }
+
 // alive is the number of agents to share the work with; when it cannot be read, we share with nobody new.
 func (e *Engine) alive(ctx context.Context) int {
 	if e.Alive == nil {

@@ -16,11 +16,10 @@ func faultOf(err error, wanted int64) job.Fault {
 	f := job.Fault{Detail: err.Error(), From: wanted, To: wanted}
 	switch {
 	case errors.As(err, &gap):
-		f.Kind = job.FaultGap
-		// Below the log start the gap ends there; beyond the end the log was cut and begins again at its end.
-		f.From, f.To = min(gap.Wanted, gap.Start), max(gap.Wanted, gap.Start)
+		// Retention took [wanted, start); or the log was cut off and what it held in [end, wanted) will be written anew.
+		f.Kind, f.From, f.To = job.FaultGap, gap.Wanted, gap.Start
 		if gap.Wanted > gap.Start {
-			f.From = min(gap.Wanted, gap.End)
+			f.From, f.To = gap.End, gap.Wanted
 		}
 	case errors.As(err, &recreated):
 		f.Kind = job.FaultRecreated

@@ -12,6 +12,7 @@ import (
 	"github.com/kappactl/kappactl/internal/format"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/query"
 )
 
 // flush commits what is pending. A batch that does not fit the rows is cut to fit and computed again from the records
@@ -64,6 +65,7 @@ func (l *live) settle(err error, parts []part) error {
 	var stale *staleError
 	var unknown *pg.CommitError
 	var data *dataError
+	var resource *query.ResourceError
 	switch {
 	case err == nil:
 		l.committed(parts)
@@ -79,6 +81,8 @@ func (l *live) settle(err error, parts []part) error {
 		return nil
 	case errors.As(err, &data):
 		return l.shrink(parts, data)
+	case errors.As(err, &resource):
+		l.limit = max(countRecords(parts)/2, 1) // less may fit
 	}
 	return err
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// landTimeout bounds the transaction of a segment, whose COPY runs as long as the statement gives rows.
-const landTimeout = 10 * time.Minute
+// landTimeout bounds the transaction of a segment, whose COPY runs as long as the statement gives rows. Fill waits for
+// the COPY of a process that was frozen in it.
+const landTimeout = 2 * time.Minute
 
 // landing writes the rows of one segment to staging and marks it done, in one transaction, which begins with the first
 // row: while the segment is still being read no transaction is open.
@@ -106,7 +107,7 @@ func (l *landing) finish(ctx context.Context, t *tally) error {
 // transact is the transaction of a segment. rows is nil when there are none.
 func (l *landing) transact(ctx context.Context, rows io.Reader) error {
 	err := l.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := setTimeouts(ctx, tx, landTimeout, l.config.Timeout); err != nil {
+		if err := setTimeouts(ctx, tx, landTimeout, l.idle()); err != nil {
 			return err
 		}
 		if rows != nil {

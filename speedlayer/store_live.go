@@ -90,14 +90,15 @@ func (r *run) claimPositions(ctx context.Context, n int) ([]heldPosition, error)
 }
 
 // reclaim gives up what is held and claims it again, which waits for a commit of ours that may still be in flight. What
-// is missing in the answer was lost.
+// is missing in the answer was lost. Whatever claim of ours stands in the rows is given up: an earlier reclaim may have
+// happened without our knowing.
 func (r *run) reclaim(ctx context.Context, held claims) (got []heldPosition, err error) {
 	args := held.args(r.ref)
 	err = r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		if err := r.lockListed(ctx, tx, args); err != nil {
 			return err
 		}
-		if err := pg.Release(ctx, tx, leasedPosition, r.Agent, whereClaims, args); err != nil {
+		if err := pg.Release(ctx, tx, leasedPosition, r.Agent, whereListed, args); err != nil {
 			return err
 		}
 		got, err = pg.Claim[heldPosition](ctx, tx, leasedPosition, r.Agent, r.config.Lease, len(held), whereListed, args)
@@ -180,7 +181,7 @@ func (r *run) commit(ctx context.Context, b batch) error {
 	ctx, cancel := r.finishing(ctx)
 	defer cancel()
 	err := r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := setTimeouts(ctx, tx, r.config.Timeout, r.config.Timeout); err != nil {
+		if err := setTimeouts(ctx, tx, r.config.Timeout, r.idle()); err != nil {
 			return err
 		}
 		r.hit(faultpoint.LiveBegin)
