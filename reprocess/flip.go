@@ -192,7 +192,7 @@ func (f *flip) ready(ctx context.Context, tx *pg.Tx) error {
 		return nil
 	case v.Verdict == job.Unhealthy:
 		return unhealthyRefusal(f.st, v)
-	case (f.back || f.st.FlipOnly) && f.by != "" && (v.Verdict == job.Holding || v.Verdict == job.Unknown || v.Verdict == job.Starting):
+	case (f.back || f.st.Phase == job.Standby) && f.by != "" && (v.Verdict == job.Holding || v.Verdict == job.Unknown || v.Verdict == job.Starting):
 		return nil // readers saw it before, and the barrier has just shown that it reads
 	}
 	return &tryAgain{cause: fmt.Sprintf("%s is %s: %s", f.st.ref(), v.Verdict, v.Reason), notReady: true}
@@ -250,8 +250,15 @@ func (f *flip) deployments(ctx context.Context, tx *pg.Tx, keep time.Duration, t
 		return endObserving(ctx, tx, f.st.Job, 0, job.Settled)
 	}
 	earlier := job.Settled
-	if f.st.FlipOnly {
+	if f.st.Phase == job.Standby {
 		earlier = job.Superseded
+		if !f.st.open() { // a person promotes it by name: that is a roll-out of its own
+			id, err := insertFlip(ctx, tx, f.st, f.from, f.actor.by)
+			if err != nil {
+				return err
+			}
+			f.st.ID = id
+		}
 	}
 	if err := endObserving(ctx, tx, f.st.Job, f.st.ID, earlier); err != nil {
 		return err

@@ -104,6 +104,29 @@ func TestAJobGoesFromDeployToRetireWhileReadersRead(t *testing.T) {
 	w.exact()
 }
 
+func TestAStandbyThatAPersonNamesIsPromotedAgain(t *testing.T) {
+	w := newWorld(t, 10)
+	w.run(1, nil)
+	w.finish(w.stage("aaa").Deployment, "", job.ExitOK)
+	second := w.stage("bbb", func(s *reprocess.Staging) { s.Promote = job.PromoteAuto })
+	w.finish(second.Deployment, "", job.ExitOK)
+	for range 2 {
+		w.must(1, reprocess.Rollback, reprocess.Args{})
+		w.must(2, reprocess.Promote, reprocess.Args{})
+	}
+	if d := w.deployment(second.Deployment); d.State != job.RolledBack {
+		t.Errorf("the first roll-out stays rolled back: %+v", d)
+	}
+	id, err := w.store.NewestDeployment(t.Context(), job.Ref{Job: "counts", Number: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := w.deployment(id); d.State != job.Observing || w.live() != "v2" || w.version(2).RolledBackAt != nil {
+		t.Errorf("live %s, %+v", w.live(), d)
+	}
+	w.exact()
+}
+
 func TestAnAutoDeploymentPromotesItself(t *testing.T) {
 	w := newWorld(t, 10)
 	w.run(1, nil)

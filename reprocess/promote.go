@@ -63,8 +63,6 @@ func promotable(st *state) error {
 	switch {
 	case st.isLive():
 		return refuse(job.ExitConflict, status, "%s is live already", st.ref())
-	case st.Phase == job.Standby && (!st.FlipOnly || !st.open()):
-		return refuse(job.ExitConflict, "kappactl rollback "+st.Job, "%s is standby: go back to it with rollback, or deploy its file again", st.ref())
 	case st.Phase == job.Staged || st.Phase == job.Replaying || st.Phase == job.Building || st.Phase == job.CatchingUp:
 		return refuse(job.ExitNotCaughtUp, fmt.Sprintf("kappactl wait %s %s --for verified", st.Job, job.Number(st.Number)),
 			"%s is %s: %s: %s", st.ref(), st.Phase, st.Verdict, st.Reason)
@@ -74,6 +72,8 @@ func promotable(st *state) error {
 		return refuse(job.ExitConflict, fmt.Sprintf("kappactl resume %s %s", st.Job, job.Number(st.Number)), "%s is paused", st.ref())
 	case st.Verdict == job.Unhealthy:
 		return unhealthyRefusal(st, Judged{st.Verdict, st.Reason})
+	case st.Phase == job.Standby && !st.open():
+		return nil // named by a person: it is compared with what is live now
 	case (st.Live == nil) != (st.Previous == nil) || (st.Live != nil && *st.Live != *st.Previous):
 		return liveChanged(st, st.Live)
 	}
@@ -102,7 +102,7 @@ func (c *Controller) down(ctx context.Context, live *job.Ref) (bool, string, err
 
 // checkedForFlip runs the checks unless they passed a moment ago. A version that was live before only flips.
 func (c *Controller) checkedForFlip(ctx context.Context, st *state, liveDown bool) error {
-	if st.FlipOnly {
+	if st.Phase == job.Standby {
 		return nil
 	}
 	fresh, err := checkedSince(ctx, c.Pool, st.ID, c.config.CheckFresh)

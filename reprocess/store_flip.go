@@ -126,6 +126,20 @@ func promoted(ctx context.Context, tx *pg.Tx, st *state, from *job.Ref, keepOld 
 	return wrap(err, "note deployment %d as promoted", st.ID)
 }
 
+// insertFlip makes the deployment of a version that was live before and is promoted by name.
+func insertFlip(ctx context.Context, tx *pg.Tx, st *state, from *job.Ref, by string) (int64, error) {
+	var previous *int
+	if from != nil {
+		n := int(from.Number)
+		previous = &n
+	}
+	var id int64
+	err := tx.QueryRow(ctx, `INSERT INTO kappactl.deployment (job, number, previous, flip_only, promote, state, created_by)
+		VALUES (@job, @number, @previous, true, 'manual', 'waiting', @by) RETURNING id`,
+		pgx.NamedArgs{"job": st.Job, "number": st.Number, "previous": previous, "by": by}).Scan(&id)
+	return id, wrap(err, "write the deployment of %s", st.ref())
+}
+
 // rolledBack notes on the deployment of a version that readers left it.
 func rolledBack(ctx context.Context, tx *pg.Tx, from job.Ref, a actor, text string) error {
 	var code *int
