@@ -28,7 +28,8 @@ var allowed = map[string][]string{
 	"internal/devstack":   {"internal/job", "internal/kafka", "internal/pg", "internal/config"},
 	"internal/verify":     {"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg"},
 	"internal/pgtest":     {"internal/pg", "internal/devstack"},
-	"internal/kafkatest":  {"internal/job", "internal/kafka"},
+	"internal/kafkatest":  {"internal/job", "internal/kafka", "internal/certtest"},
+	"internal/certtest":   {},
 	"internal/tui":        {"internal/job", "internal/render", "reprocess"},
 	"internal/cli":        {"*"},
 

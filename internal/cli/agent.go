@@ -38,7 +38,7 @@ var (
 
 // host runs an agent and its HTTP server until ctx ends, and calls ready once both work. The end of ctx is no error.
 func (a *app) host(ctx context.Context, s config.Settings, logger *slog.Logger, ready func(http string)) (err error) {
-	brokers, err := kafkaConfig(s)
+	brokers, err := kafkaConfig(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -47,6 +47,9 @@ func (a *app) host(ctx context.Context, s config.Settings, logger *slog.Logger, 
 		return err
 	}
 	defer admin.Close()
+	if err := letIn(ctx, admin); err != nil {
+		return err
+	}
 	pool, err := a.agentPool(ctx, s)
 	if err != nil {
 		return err
@@ -76,6 +79,17 @@ func (a *app) host(ctx context.Context, s config.Settings, logger *slog.Logger, 
 		return nil
 	})
 	return group.Wait()
+}
+
+// letIn refuses to start an agent that the brokers will not let in: nothing but a person changes that. Brokers that do not
+// answer may come back.
+func letIn(ctx context.Context, admin *kafka.Admin) error {
+	short, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if err := admin.Ping(short); kafka.Refused(err) {
+		return err
+	}
+	return nil
 }
 
 // agentPool opens a pool that is large enough for the work of many versions.

@@ -47,10 +47,6 @@ func pgConfig(ctx context.Context, s config.Settings) (pg.Config, error) {
 	return pg.Config{DSN: string(s.DSN), Password: string(password), Schema: s.Schema}, nil
 }
 
-func kafkaConfig(s config.Settings) (kafka.Config, error) {
-	return kafka.Config{Brokers: s.Brokers}, s.NeedBrokers()
-}
-
 // client is what a command that looks at, or asks for, something works with.
 type client struct {
 	settings config.Settings
@@ -126,7 +122,7 @@ const brokerPatience = 5 * time.Second
 
 // clusterID proves that the brokers answer and says which cluster they are.
 func (c *client) clusterID(ctx context.Context) (string, error) {
-	k, err := kafkaConfig(c.settings)
+	k, err := kafkaConfig(ctx, c.settings)
 	if err != nil {
 		return "", err
 	}

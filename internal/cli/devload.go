@@ -59,7 +59,7 @@ func runDevLoad(ctx context.Context, o devLoadOptions) error {
 	if err != nil {
 		return err
 	}
-	brokers, err := kafkaConfig(settings)
+	brokers, err := kafkaConfig(ctx, settings)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func unreachable(err error, f failure) (job.ExitCode, string) {
 	case errors.As(err, &database):
 		return job.ExitUnreachable, or(f.Next, "check --dsn, KAPPACTL_DSN or the context in the config file")
 	case errors.As(err, &broker):
-		return job.ExitUnreachable, or(f.Next, "check --brokers, KAPPACTL_BROKERS or the context in the config file")
+		return job.ExitUnreachable, or(f.Next, broker.Cure())
 	case pg.Code(err) == "42501": // insufficient_privilege
 		return job.ExitUnreachable, or(f.Next, "kappactl init --print   # ends with the rights that are needed")
 	case pg.Unreachable(err):

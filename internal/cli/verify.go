@@ -53,7 +53,7 @@ func runVerify(ctx context.Context, o verifyOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	brokers, err := kafkaConfig(c.settings)
+	brokers, err := kafkaConfig(ctx, c.settings)
 	if err != nil {
 		return err
 	}

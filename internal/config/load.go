@@ -113,6 +113,9 @@ func (s *Settings) check() error {
 			s.Agent.Heartbeat, s.Origin("agent.heartbeat"), s.Agent.Lease, s.Origin("agent.lease")),
 			"set the lease to three heartbeats or more")
 	}
+	if t := s.Kafka.TLS; (t.CertFile == "") != (t.KeyFile == "") {
+		return usage("kafka.tls has one of cert_file and key_file without the other", "set both or neither")
+	}
 	sasl := s.Kafka.SASL
 	if sasl.Mechanism != "" && (sasl.User == "" || sasl.Password.IsZero()) {
 		return usage("kafka.sasl has no user or no password", "set kafka.sasl.user and kafka.sasl.password_file")
@@ -123,12 +126,8 @@ func (s *Settings) check() error {
 	return nil
 }
 
-// NeedBrokers refuses settings that name no broker, or a way to talk to them that this release lacks: what is set is never
-// ignored, least of all encryption.
+// NeedBrokers refuses settings that name no broker.
 func (s Settings) NeedBrokers() error {
-	if s.Kafka.TLS.Enabled || s.Kafka.SASL.Mechanism != "" {
-		return usage("kafka.tls and kafka.sasl are not in this release", "remove them to talk to the brokers in plain text, if that is allowed where you are")
-	}
 	if len(s.Brokers) > 0 {
 		return nil
 	}

@@ -223,17 +223,3 @@ func TestAShortLeaseGetsFittingHeartbeats(t *testing.T) {
 		t.Errorf("got %v, want a refusal that names the flag", err)
 	}
 }
-
-func TestEncryptionThatCannotBeHonouredIsNotIgnored(t *testing.T) {
-	for _, vars := range []map[string]string{
-		{"KAPPACTL_KAFKA_TLS": "true"},
-		{"KAPPACTL_KAFKA_TLS_CA_FILE": "/ca.pem"},
-		{"KAPPACTL_KAFKA_SASL_MECHANISM": "PLAIN", "KAPPACTL_KAFKA_SASL_USER": "u", "KAPPACTL_KAFKA_SASL_PASSWORD": "hunter2"},
-	} {
-		vars["KAPPACTL_BROKERS"] = "127.0.0.1:9092"
-		s := load(t, nil, world(t, vars))
-		if err := s.NeedBrokers(); err == nil || !strings.Contains(err.Error(), "not in this release") {
-			t.Errorf("%v: got %v", vars, err)
-		}
-	}
-}

@@ -47,6 +47,15 @@ func kafkaOptions() []Option {
 			s.Kafka.TLS.Enabled, s.Kafka.TLS.CAFile = true, text
 			return nil
 		}},
+		{Name: "kafka.tls.cert_file", Env: "KAPPACTL_KAFKA_TLS_CERT_FILE", Usage: "client certificate for Kafka", set: func(s *Settings, text string) error {
+			s.Kafka.TLS.Enabled, s.Kafka.TLS.CertFile = true, text
+			return nil
+		}},
+		{Name: "kafka.tls.key_file", Env: "KAPPACTL_KAFKA_TLS_KEY_FILE", Usage: "its key", set: func(s *Settings, text string) error {
+			s.Kafka.TLS.Enabled, s.Kafka.TLS.KeyFile = true, text
+			return nil
+		}},
+		{Name: "kafka.tls.server_name", Env: "KAPPACTL_KAFKA_TLS_SERVER_NAME", Usage: "name in the brokers' certificates", set: into(func(s *Settings) *string { return &s.Kafka.TLS.ServerName }, asIs)},
 		{Name: "kafka.sasl.mechanism", Env: "KAPPACTL_KAFKA_SASL_MECHANISM", Usage: strings.Join(mechanisms(), ", "), set: into(func(s *Settings) *string { return &s.Kafka.SASL.Mechanism }, oneOf(mechanisms()...))},
 		{Name: "kafka.sasl.user", Env: "KAPPACTL_KAFKA_SASL_USER", Usage: "Kafka user", set: into(func(s *Settings) *string { return &s.Kafka.SASL.User }, asIs)},
 		{Name: "kafka.sasl.password_file", Env: "KAPPACTL_KAFKA_SASL_PASSWORD_FILE", Usage: "file with the Kafka password", set: func(s *Settings, text string) error {

@@ -26,6 +26,7 @@ type world struct {
 	dsn     string
 	pool    *pg.Pool
 	dir     string
+	vars    []string // more of every command's environment, after what env sets
 }
 
 // newWorld makes a database with the control schema beside the given brokers.
@@ -48,7 +49,7 @@ func (w *world) env(extra ...string) []string {
 		}
 	}
 	env = append(env, "KAPPACTL_BROKERS="+strings.Join(w.brokers, ","), "KAPPACTL_DSN="+w.dsn, "HOME="+w.dir)
-	return append(env, extra...)
+	return append(append(env, w.vars...), extra...)
 }
 
 // outcome is what a command did.

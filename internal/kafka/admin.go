@@ -38,9 +38,11 @@ func (a *Admin) Close() { a.cl.Close() }
 func (a *Admin) call(ctx context.Context, f func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := f(limited)
+	err := explainLogin(a.cl, f(limited))
 	var connect *ConnectError
 	switch {
+	case Refused(err):
+		return connectError(a.brokers, err)
 	case err == nil, answered(err), Final(err), errors.As(err, &connect):
 		return err
 	case ctx.Err() != nil:

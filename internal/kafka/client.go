@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"crypto/tls"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -8,8 +9,10 @@ import (
 
 // Config says how to reach the brokers.
 type Config struct {
-	Brokers  []string // HOST:PORT; the port defaults to 9092
-	ClientID string   // default kappactl
+	Brokers  []string    // HOST:PORT; the port defaults to 9092
+	ClientID string      // default kappactl
+	TLS      *tls.Config // nil: plain text; without a ServerName that of the broker's address
+	Login    *Login      // nil: nobody in particular
 }
 
 const (
@@ -26,7 +29,7 @@ func (c Config) Options() []kgo.Opt {
 	if id == "" {
 		id = "kappactl"
 	}
-	return []kgo.Opt{
+	opts := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(id),
 		kgo.DialTimeout(dialTimeout),
@@ -37,6 +40,13 @@ func (c Config) Options() []kgo.Opt {
 		kgo.BrokerMaxReadBytes(maxRead),
 		kgo.MetadataMinAge(250 * time.Millisecond),
 	}
+	if c.TLS != nil {
+		opts = append(opts, kgo.DialTLSConfig(c.TLS))
+	}
+	if c.Login != nil {
+		opts = append(opts, kgo.SASL(c.Login))
+	}
+	return opts
 }
 
 // NewClient makes a client with connections of its own: one for live and one for each replay worker.
@@ -46,6 +56,9 @@ func NewClient(c Config, extra ...kgo.Opt) (*kgo.Client, error) {
 	}
 	return kgo.NewClient(append(c.Options(), extra...)...)
 }
+
+// refusedPause is the pause after a refusal that only a person can lift.
+const refusedPause = 5 * time.Second
 
 // backoff is the pause before try n (from 1): 100 ms, doubling up to 2 s.
 func backoff(n int) time.Duration {

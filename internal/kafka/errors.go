@@ -2,6 +2,8 @@ package kafka
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +28,51 @@ func (e *ConnectError) Error() string {
 
 // Unwrap gives the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
+
+// Cure is what to look at, in a few words.
+func (e *ConnectError) Cure() string {
+	var login *LoginError
+	var trust *TLSError
+	switch {
+	case errors.As(e.Err, &login):
+		return "check kafka.sasl (user, mechanism and the password's source) in the settings, or KAPPACTL_KAFKA_SASL_…"
+	case errors.As(e.Err, &trust):
+		return "check kafka.tls (ca_file, cert_file, key_file, server_name) in the settings, or KAPPACTL_KAFKA_TLS_…"
+	}
+	return "check --brokers, KAPPACTL_BROKERS or the context in the config file"
+}
+
+// LoginError is a user that the brokers do not let in. Trying again does not help until a person has acted.
+type LoginError struct {
+	User, Mechanism string
+	Err             error
+}
+
+func (e *LoginError) Error() string {
+	if e.Mechanism == "" {
+		return e.Err.Error()
+	}
+	return fmt.Sprintf("login of user %q by %s: %s", e.User, e.Mechanism, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *LoginError) Unwrap() error { return e.Err }
+
+// TLSError is a certificate, ours or the broker's, that the other side does not accept, or only one side that speaks TLS.
+// Trying again does not help until a person has acted.
+type TLSError struct{ Err error }
+
+func (e *TLSError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *TLSError) Unwrap() error { return e.Err }
+
+// Refused says whether a person has to act before a broker and this client talk: wrong password, wrong certificate.
+func Refused(err error) bool {
+	var login *LoginError
+	var trust *TLSError
+	return errors.As(err, &login) || errors.As(err, &trust)
+}
 
 // MissingTopicError is a topic that does not exist.
 type MissingTopicError struct{ Topic string }
@@ -86,11 +133,55 @@ var (
 	errNoBrokers = errors.New("no Kafka brokers are set")
 	errNoLeader  = errors.New("no leader")
 	errClosed    = errors.New("the fetcher is closed")
+
+	errWrongPassword = errors.New("wrong user or password")
 )
 
 // connectError makes a ConnectError of whatever a client reports when it could not talk to a broker.
 func connectError(brokers []string, err error) *ConnectError {
 	return &ConnectError{Brokers: brokers, Err: cause(err)}
+}
+
+// explainLogin gives a broker's refusal of the client's user, or of its certificate, a type of its own, and tells the
+// client's Login of it.
+func explainLogin(cl *kgo.Client, err error) error {
+	login := loginOf(cl)
+	switch {
+	case err == nil || Refused(err):
+		return err
+	case login != nil && errors.Is(err, kerr.SaslAuthenticationFailed):
+		login.noteRefused()
+		return login.wrong()
+	case login != nil && errors.Is(err, kerr.UnsupportedSaslMechanism):
+		return &LoginError{User: login.user, Mechanism: login.mechanism, Err: errors.New("the broker does not offer this mechanism to this listener")}
+	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState):
+		return &LoginError{Err: errors.New("the broker wants a login")}
+	}
+	return explainTLS(err)
+}
+
+// explainTLS makes a TLSError of what the handshake says, in words for people.
+func explainTLS(err error) error {
+	var (
+		unverified *tls.CertificateVerificationError
+		host       x509.HostnameError
+		alert      tls.AlertError
+		header     tls.RecordHeaderError
+		op         *net.OpError
+	)
+	switch {
+	case errors.As(err, &host):
+		return &TLSError{Err: fmt.Errorf("the broker's certificate is not for this address: %w", host)}
+	case errors.As(err, &unverified):
+		return &TLSError{Err: fmt.Errorf("the broker's certificate is not trusted: %w", unverified.Err)}
+	case errors.As(err, &alert), errors.As(err, &op) && op.Op == "remote error":
+		return &TLSError{Err: fmt.Errorf("the broker ended the TLS handshake, as it does when it wants a client certificate: %w", err)}
+	case errors.As(err, &header):
+		return &TLSError{Err: errors.New("the broker does not speak TLS at this address")}
+	case strings.Contains(err.Error(), "plaintext connection speaking to a tls endpoint"):
+		return &TLSError{Err: errors.New("the broker wants TLS at this address")}
+	}
+	return err
 }
 
 // cause keeps the part of a client's error that a person can act on.
@@ -101,11 +192,16 @@ func cause(err error) error {
 		eof *kgo.ErrFirstReadEOF
 	)
 	switch {
+	case Refused(err):
+		return err
 	case errors.As(err, &dns):
 		return fmt.Errorf("host %s is not known", dns.Name)
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("no answer in time")
 	case errors.As(err, &eof):
+		if strings.Contains(eof.Error(), "client is using TLS") {
+			return errors.New("the connection was closed in the TLS handshake; does the broker speak TLS at this address?")
+		}
 		return errors.New("the connection was closed at once; does the broker want TLS or SASL?")
 	case errors.As(err, &op) && op.Timeout():
 		return errors.New("no answer in time")

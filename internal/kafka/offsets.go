@@ -165,7 +165,7 @@ func listOffsets(ctx context.Context, cl *kgo.Client, broker int32, parts []job.
 	resp, err := cl.Broker(int(broker)).Request(ctx, req)
 	if err != nil {
 		for i := range out {
-			out[i].err = fmt.Errorf("broker %d: %w", broker, cause(err))
+			out[i].err = fmt.Errorf("broker %d: %w", broker, cause(explainLogin(cl, err)))
 		}
 		return out
 	}

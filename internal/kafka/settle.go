@@ -75,10 +75,7 @@ func (f *Fetcher) settleError(p *part, a *ask, leader int32, out []Fetched) []Fe
 		return f.outOfRange(p, a, out)
 	}
 	p.wants = f.fresh + 1
-	if !answered(a.err) {
-		return f.fail(p, fmt.Errorf("fetch %s from broker %d: %w", a, leader, cause(a.err)), out)
-	}
-	return f.fail(p, fmt.Errorf("fetch %s from broker %d: %w", a, leader, a.err), out)
+	return f.fail(p, fmt.Errorf("fetch %s from broker %d: %w", a, leader, cause(explainLogin(f.cl, a.err))), out)
 }
 
 // tooLarge handles a response over what the client reads: a request for this partition alone, and for one batch, decides
@@ -118,6 +115,9 @@ func (p *part) odd(now time.Time, d time.Duration) bool {
 func (f *Fetcher) fail(p *part, err error, out []Fetched) []Fetched {
 	p.failures++
 	p.due = f.now().Add(backoff(p.failures))
+	if Refused(err) {
+		p.due = f.now().Add(refusedPause)
+	}
 	p.answered = f.call
 	return append(out, Fetched{Partition: p.Partition, Next: p.next, LogStart: -1, LastStable: -1, End: -1, Err: err})
 }
@@ -164,7 +164,7 @@ func (f *Fetcher) settleRefresh(r *refresh, out []Fetched) []Fetched {
 		if _, ok := f.leader(p); ok || p.due.After(now) || !r.names[p.Topic] {
 			continue
 		}
-		err := r.err
+		err := explainLogin(f.cl, r.err)
 		if err == nil {
 			err = p.verdict(f.topics[p.Topic], now)
 		}
