@@ -45,6 +45,9 @@ again. --brokers and --dsn use existing servers in place of the embedded ones.`,
 				o.brokers = strings.Split(given, ",")
 			}
 			o.dsn = a.flags.given["dsn"]
+			if err := config.FlagDSN(o.dsn); err != nil {
+				return err
+			}
 			return run(cmd.Context(), o)
 		},
 	}

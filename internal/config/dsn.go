@@ -40,12 +40,23 @@ func fileDSN(text string) (DSN, error) {
 	if err != nil {
 		return "", err
 	}
-	if redact(text) != text || urlHasPassword(text) {
+	if hasPassword(text) {
 		return "", strict.Want("a password stands in the settings file",
 			"remove it and use dsn_password_file, dsn_password_command, PGPASSFILE or PGPASSWORD")
 	}
 	return d, nil
 }
+
+// FlagDSN takes a connection string as a flag may give it: the environment may hold a password, a flag may not.
+func FlagDSN(text string) error {
+	if !hasPassword(text) {
+		return nil
+	}
+	return usage("--dsn holds a password: every user of the machine can read a command line, and the shell keeps it",
+		"leave the password out and set PGPASSWORD, PGPASSFILE or KAPPACTL_DSN_PASSWORD_FILE; or give the whole string in KAPPACTL_DSN")
+}
+
+func hasPassword(text string) bool { return redact(text) != text || urlHasPassword(text) }
 
 // urlHasPassword sees what escapes in a URL hide from redact.
 func urlHasPassword(text string) bool {

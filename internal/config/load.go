@@ -17,6 +17,9 @@ type Flags map[string]string
 
 // Load finds the settings. A wrong file is job.Problems; a wrong flag or variable is a *job.Refusal with ExitUsage.
 func Load(flags Flags, e Env) (Settings, error) {
+	if err := FlagDSN(flags["dsn"]); err != nil {
+		return Settings{}, err
+	}
 	s, err := fromFile(flags, e)
 	if err != nil {
 		return Settings{}, err

@@ -64,7 +64,11 @@ func TestWrongFlagsAndVariablesNameThemselves(t *testing.T) {
 	}{
 		{name: "broker", flags: config.Flags{"brokers": "a"}, want: `--brokers: "a" is not HOST:PORT`},
 		{name: "dsn", vars: map[string]string{"KAPPACTL_DSN": "hunter2"}, want: "KAPPACTL_DSN: the connection string cannot be read"},
-		{name: "dsn url", flags: config.Flags{"dsn": "postgres://u:hunter2@[h/d"}, want: "--dsn: the connection string cannot be read"},
+		{name: "dsn url", flags: config.Flags{"dsn": "postgres://u@[h/d"}, want: "--dsn: the connection string cannot be read"},
+		{name: "password in a flag's url", flags: config.Flags{"dsn": "postgres://u:hunter2@h/d"}, want: "--dsn holds a password"},
+		{name: "password in a flag's url, not readable", flags: config.Flags{"dsn": "postgres://u:hunter2@[h/d"}, want: "--dsn holds a password"},
+		{name: "password in a flag's pairs", flags: config.Flags{"dsn": "host=h password='hunter2'"}, want: "--dsn holds a password"},
+		{name: "password in a flag's query", flags: config.Flags{"dsn": "postgres://h/d?user=u&password=hunter2"}, want: "--dsn holds a password"},
 		{name: "http", flags: config.Flags{"http": "8080"}, want: `--http: "8080" is not HOST:PORT`},
 		{name: "replays", flags: config.Flags{"replays": "none"}, want: `--replays: "none" is not a count`},
 		{name: "poll", vars: map[string]string{"KAPPACTL_POLL": "1h"}, want: "KAPPACTL_POLL: 1h is out of range"},
