@@ -38,7 +38,7 @@ bench: need-go need-postgres
 	go run ./internal/testservers go test -run '^$$' -bench . -benchmem ./internal/format ./internal/query ./speedlayer
 
 fmt: $(TOOLS)/gofumpt-$(GOFUMPT_VERSION)
-	@unformatted=$$($< -l cmd internal reprocess speedlayer serving batchlayer abtest examples 2>/dev/null); \
+	@unformatted=$$($< -l $$(git ls-files '*.go')); \
 	  test -z "$$unformatted" || { echo "not formatted (run gofumpt -w):"; echo "$$unformatted"; exit 1; }
 
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
