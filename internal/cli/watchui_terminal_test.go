@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,16 +68,21 @@ func onTerminal(t *testing.T, width, height uint16, env []string, args ...string
 	if err := w.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var out sync.WaitGroup
+	answers, ok := w.emu.InputPipe().(io.Closer)
+	if !ok {
+		t.Fatal("the emulator's answers cannot be ended")
+	}
+	var out, in sync.WaitGroup
 	out.Go(w.draw)
-	out.Go(w.reply)
+	in.Go(w.reply)
 	go func() { w.ended <- w.cmd.Wait() }()
 	t.Cleanup(func() {
 		_ = w.cmd.Process.Kill() // when it has ended already there is nothing to kill
 		tty.Close()
 		master.Close()
-		w.emu.Close()
 		out.Wait()
+		answers.Close() // and not the emulator, whose Close races with its Read
+		in.Wait()
 	})
 	return w
 }
@@ -105,9 +111,10 @@ func (w *terminal) reply() {
 	buf := make([]byte, 1<<10)
 	for {
 		n, err := w.emu.Read(buf)
-		if _, werr := w.master.Write(buf[:n]); err != nil || werr != nil {
+		if err != nil {
 			return
 		}
+		_, _ = w.master.Write(buf[:n]) // when it is closed nobody reads, but the emulator goes on to answer
 	}
 }
 

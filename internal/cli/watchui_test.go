@@ -89,16 +89,20 @@ func TestWatchActsAndEndsWithTheDeployment(t *testing.T) {
 // oneRequest waits for the request to be written.
 func oneRequest(t *testing.T, pool *pg.Pool) string {
 	t.Helper()
-	var text string
-	for ctx, cancel := context.WithTimeout(t.Context(), patience); ; {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		var text string
 		err := pool.QueryRow(ctx, `SELECT verb || ' ' || number FROM kappactl.request`).Scan(&text)
-		if err == nil || !errors.Is(err, pgx.ErrNoRows) {
-			cancel()
-			if err != nil {
-				t.Fatal(err)
-			}
+		if err == nil {
 			return text
 		}
+		if !errors.Is(err, pgx.ErrNoRows) {
+			t.Fatal(err)
+		}
+		<-again.C
 	}
 }
 

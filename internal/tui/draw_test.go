@@ -139,8 +139,12 @@ func TestPercentReachesTheEndOnlyAtTheEnd(t *testing.T) {
 		p    progress
 		want string
 	}{
-		{progress{}, "-"}, {progress{0, 0, true}, "100.0%"}, {progress{0, 9, true}, "0.0%"}, {progress{999_999, 1_000_000, true}, "99.9%"},
-		{progress{7, 7, true}, "100.0%"}, {progress{1, 3, true}, "33.3%"},
+		{progress{}, "-"},
+		{progress{0, 0, true}, "100.0%"},
+		{progress{0, 9, true}, "0.0%"},
+		{progress{999_999, 1_000_000, true}, "99.9%"},
+		{progress{7, 7, true}, "100.0%"},
+		{progress{1, 3, true}, "33.3%"},
 	} {
 		if got := c.p.percent(); got != c.want {
 			t.Errorf("%+v is %s, want %s", c.p, got, c.want)

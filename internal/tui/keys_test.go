@@ -58,8 +58,16 @@ func TestSelectionMovesAndStaysInTheList(t *testing.T) {
 		key  string
 		want job.Name
 	}{
-		{"down", "flights"}, {"j", "orders"}, {"k", "flights"}, {"up", "clicks"}, {"up", "clicks"}, {"G", "signups_by_country_and_campaign"},
-		{"j", "signups_by_country_and_campaign"}, {"g", "clicks"}, {"pgdown", "signups_by_country_and_campaign"}, {"ctrl+u", "clicks"},
+		{"down", "flights"},
+		{"j", "orders"},
+		{"k", "flights"},
+		{"up", "clicks"},
+		{"up", "clicks"},
+		{"G", "signups_by_country_and_campaign"},
+		{"j", "signups_by_country_and_campaign"},
+		{"g", "clicks"},
+		{"pgdown", "signups_by_country_and_campaign"},
+		{"ctrl+u", "clicks"},
 	} {
 		if m.press(c.key, textOf(c.key)); m.selected != c.want {
 			t.Errorf("%s selects %s, want %s", c.key, m.selected, c.want)

@@ -36,10 +36,10 @@ func show(name string) {
 	}
 	outcome, err := Run(context.Background(), &madeUp{began: time.Now()}, o)
 	for _, l := range outcome.Summary {
-		fmt.Fprintln(os.Stdout, l)
+		_, _ = fmt.Fprintln(os.Stdout, l)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
+		_, _ = fmt.Fprintln(os.Stderr, err)
 	}
 	os.Exit(int(outcome.Code))
 }

@@ -1,7 +1,7 @@
 package tui
 
 // helpPage is all keys.
-func (m *Model) helpPage(width, height int) []string {
+func (m *Model) helpPage(height int) []string {
 	t := m.theme
 	out := []string{""}
 	for _, b := range bindings() {

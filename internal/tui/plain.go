@@ -36,7 +36,6 @@ type plainWatch struct {
 	options Options
 	lines   lines
 	lost    bool
-	seen    bool // a look went well
 }
 
 // look reads once and prints what is due.

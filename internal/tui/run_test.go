@@ -52,7 +52,7 @@ func (t *terminal) await(ctx context.Context, words string) bool {
 }
 
 // run starts the program on a terminal of nobody's; keys are what is typed.
-func run(t *testing.T, ctx context.Context, src Source, name job.Name) (screen *terminal, keys io.Writer, ended chan result) {
+func run(ctx context.Context, t *testing.T, src Source, name job.Name) (screen *terminal, keys io.Writer, ended chan result) {
 	t.Helper()
 	in, keys := io.Pipe()
 	screen, ended = newTerminal(), make(chan result, 1)
@@ -60,7 +60,7 @@ func run(t *testing.T, ctx context.Context, src Source, name job.Name) (screen *
 		outcome, err := Run(ctx, src, Options{Job: name, In: in, Out: screen, Now: noon})
 		ended <- result{outcome, err}
 	}()
-	t.Cleanup(func() { in.Close() })
+	t.Cleanup(func() { _ = in.Close() })
 	return screen, keys, ended
 }
 
@@ -77,7 +77,7 @@ func (t *terminal) restored() bool {
 }
 
 func TestRunDrawsAndLeavesWithQ(t *testing.T) {
-	screen, keys, ended := run(t, t.Context(), &scripted{details: []func() (Detail, error){with(job.CatchingUp, job.RollingOut, nil)}}, "pageviews")
+	screen, keys, ended := run(t.Context(), t, &scripted{details: []func() (Detail, error){with(job.CatchingUp, job.RollingOut, nil)}}, "pageviews")
 	if !screen.await(t.Context(), "1049h") {
 		t.Fatal("nothing drawn")
 	}
@@ -92,7 +92,7 @@ func TestRunDrawsAndLeavesWithQ(t *testing.T) {
 
 func TestRunEndsWithTheDeployment(t *testing.T) {
 	src := &scripted{details: []func() (Detail, error){with(job.CatchingUp, job.RollingOut, nil), refused, with(job.Failed, job.DeployFailed, ptr(8))}}
-	screen, _, ended := run(t, t.Context(), src, "pageviews")
+	screen, _, ended := run(t.Context(), t, src, "pageviews")
 	r := <-ended
 	if r.err != nil || r.Code != job.ExitUnhealthy || len(r.Summary) != 5 || !screen.restored() {
 		t.Errorf("%+v; restored %t", r, screen.restored())
@@ -102,7 +102,7 @@ func TestRunEndsWithTheDeployment(t *testing.T) {
 func TestRunRestoresTheTerminalWhenItsContextEnds(t *testing.T) {
 	cause := errors.New("terminated")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	screen, _, ended := run(t, ctx, &scripted{details: []func() (Detail, error){with(job.CatchingUp, job.RollingOut, nil)}}, "pageviews")
+	screen, _, ended := run(ctx, t, &scripted{details: []func() (Detail, error){with(job.CatchingUp, job.RollingOut, nil)}}, "pageviews")
 	if !screen.await(t.Context(), "1049h") {
 		t.Fatal("nothing drawn")
 	}
@@ -114,7 +114,7 @@ func TestRunRestoresTheTerminalWhenItsContextEnds(t *testing.T) {
 
 func TestRunRestoresTheTerminalAfterAPanic(t *testing.T) {
 	src := &scripted{details: []func() (Detail, error){func() (Detail, error) { panic("broken source") }}}
-	screen, _, ended := run(t, t.Context(), src, "pageviews")
+	screen, _, ended := run(t.Context(), t, src, "pageviews")
 	r := <-ended
 	var fault *FaultError
 	if !errors.As(r.err, &fault) || !strings.Contains(fault.Stack, "scripted") || !screen.restored() {

@@ -28,7 +28,7 @@ func summary(d Detail, code job.ExitCode, now time.Time) []string {
 		line("records", recordsLine(*v, dep, now)),
 		causeOrReaders(s, *v, dep, code, line),
 		line("checks", checksWords(d.Facts[v.Version].Checks)),
-		line("next", nextCommand(s, *v, dep, code)),
+		line("next", nextCommand(s, *v, dep)),
 	}
 }
 
@@ -99,7 +99,7 @@ func checksWords(checks []Check) string {
 	return text
 }
 
-func nextCommand(s reprocess.Status, v reprocess.VersionStatus, d *reprocess.Deployment, code job.ExitCode) string {
+func nextCommand(s reprocess.Status, v reprocess.VersionStatus, d *reprocess.Deployment) string {
 	switch {
 	case d != nil && d.Next != "":
 		return d.Next

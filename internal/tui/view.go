@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +76,7 @@ func (m *Model) frame() []string {
 func (m *Model) body(width, height int) []string {
 	switch {
 	case m.help:
-		return m.helpPage(width, height)
+		return m.helpPage(height)
 	case m.confirm != nil:
 		return m.confirmPage(width, height)
 	}
@@ -207,7 +208,7 @@ func (t theme) leftRight() string {
 
 // hints are keys with what they do. Those of last stay when the window is narrow, the end of it longest.
 func (m *Model) hints(first, last []string) string {
-	all := append(first[:len(first):len(first)], last...)
+	all := slices.Concat(first, last)
 	for len(all) > 1 && cells(strings.Join(all, "   "))+2 > m.width {
 		drop := len(first) - 1
 		if drop < 0 {
