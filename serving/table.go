@@ -67,7 +67,7 @@ func tableComment(ref job.Ref, l job.Layout) string {
 	names, types := l.StagedColumns()
 	sum := sha256.New()
 	for i := range names {
-		fmt.Fprintf(sum, "%q %q\n", names[i], types[i])
+		_, _ = fmt.Fprintf(sum, "%q %q\n", names[i], types[i]) // a hash takes everything
 	}
 	return fmt.Sprintf("%s [columns %s]", commentOf(ref), hex.EncodeToString(sum.Sum(nil)[:6]))
 }

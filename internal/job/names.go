@@ -137,12 +137,12 @@ func oneIdentifier(text, rest string) (part, after string, err error) {
 // versionTable says that name is that of a version's table or of one derived from it.
 func versionTable(job Name, name string) bool { return strings.HasPrefix(name, string(job)+"__") }
 
-// cutPartition reads TOPIC/PARTITION.
-func cutPartition(text string) (topic string, partition int32, ok bool) {
+// cutPartition reads the topic of TOPIC/PARTITION.
+func cutPartition(text string) (topic string, ok bool) {
 	slash := strings.LastIndexByte(text, '/')
 	if slash < 0 {
-		return "", 0, false
+		return "", false
 	}
 	n, err := strconv.ParseInt(text[slash+1:], 10, 32)
-	return text[:slash], int32(n), err == nil && n >= 0 && strconv.FormatInt(n, 10) == text[slash+1:]
+	return text[:slash], err == nil && n >= 0 && strconv.FormatInt(n, 10) == text[slash+1:]
 }

@@ -98,7 +98,7 @@ func rules(s *Spec, d *strict.Document) {
 		d.RefuseAt("serve.view", fmt.Sprintf("the name %s is kept for a version's table", s.Serve.View.Name), "give the view a name that does not begin with "+string(s.Job)+"__")
 	}
 	for at := range s.Replay.Offsets {
-		if topic, _, _ := cutPartition(at); !contains(s.Source.Topics, topic) {
+		if topic, _ := cutPartition(at); !contains(s.Source.Topics, topic) {
 			d.RefuseAt("replay.start.offsets."+at, fmt.Sprintf("the job does not read topic %q", topic), "name a partition of a topic of source.topics, as TOPIC/PARTITION")
 		}
 	}

@@ -52,8 +52,10 @@ func TestEveryKeyArrives(t *testing.T) {
 		Source: job.Source{
 			Topics: []string{"pageviews"}, Format: "json", OnError: job.OnError{Max: 0.001},
 			Columns: []job.Column{
-				{Name: "user_id", Type: "text"}, {Name: "url", Type: "text"},
-				{Name: "ts", Type: "timestamp with time zone"}, {Name: "duration_ms", Type: "bigint"},
+				{Name: "user_id", Type: "text"},
+				{Name: "url", Type: "text"},
+				{Name: "ts", Type: "timestamp with time zone"},
+				{Name: "duration_ms", Type: "bigint"},
 			},
 		},
 		Query: "SELECT url, date_trunc('hour', ts) AS hour,\n       count(*) AS views, sum(duration_ms) AS total_ms, avg(duration_ms) AS avg_ms\n" +

@@ -155,10 +155,10 @@ func excerpt(text []byte, line, column int) string {
 
 // visible keeps an excerpt to one line of one column a character, whatever is in the file.
 func visible(r rune) rune {
-	switch {
-	case r == '\t':
+	switch r {
+	case '\t':
 		return ' '
-	case r == '\n':
+	case '\n':
 		return '·'
 	}
 	return printable(r)

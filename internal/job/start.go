@@ -22,7 +22,7 @@ const (
 func startValue(r *Replay) strict.Value {
 	offsets := map[string]int64{}
 	entries := filled("partition", strict.Named("mapping of TOPIC/PARTITION to offsets", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
-		if _, _, ok := cutPartition(name); !ok {
+		if _, ok := cutPartition(name); !ok {
 			d.Refuse(key, path, fmt.Sprintf("%q is not a partition", name), "write TOPIC/PARTITION, such as pageviews/0")
 			return strict.Value{}, false
 		}

@@ -32,7 +32,7 @@ func classify(err error) (_ error, broken bool) {
 	if !errors.As(err, &de) {
 		return &ResourceError{Err: err}, true
 	}
-	switch de.Type { //nolint:exhaustive // the other types are about statement and data
+	switch de.Type {
 	case duckdb.ErrorTypeFatal, duckdb.ErrorTypeInternal, duckdb.ErrorTypeConnection, duckdb.ErrorTypeNullPointer:
 		return &ResourceError{Err: err}, true
 	case duckdb.ErrorTypeOutOfMemory, duckdb.ErrorTypeIO, duckdb.ErrorTypeInterrupt, duckdb.ErrorTypeTransaction:

@@ -288,7 +288,7 @@ func TestPartsMergedByPostgreSQLEqualTheQueryRunOnce(t *testing.T) {
 			for seed := range uint64(4) {
 				r := rand.New(rand.NewPCG(seed, 7))
 				var records []record
-				for i := range int(pick(r, 0, 3, 40, 300)) {
+				for i := range pick(r, 0, 3, 40, 300) {
 					records = append(records, randomRecord(r, int32(r.IntN(5)), int64(i)))
 				}
 				if seed == 3 && !sumsDoubles(c.Layout) {

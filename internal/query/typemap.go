@@ -153,11 +153,11 @@ func typeCure(duck string) string {
 
 // keyProblem says why values of a DuckDB type cannot be part of the group key, or "".
 func keyProblem(duck, pg string) (cause, cure string) {
-	switch {
-	case pg == "jsonb":
+	switch pg {
+	case "jsonb":
 		return "PostgreSQL does not keep " + duck + " as it is (order and repetition of fields are lost), so it cannot be a key",
 			"take the fields out that you group by, or cast it to VARCHAR"
-	case pg == "interval" || pg == "interval[]":
+	case "interval", "interval[]":
 		return "two different INTERVAL values can be equal in PostgreSQL (1 month and 30 days), so it cannot be a key",
 			"use a number of seconds: epoch(x)"
 	default:

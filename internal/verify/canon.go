@@ -35,9 +35,11 @@ func canonOf(column, typ string) (canon, error) {
 	case "boolean", "smallint", "integer", "bigint", "text", "character varying", "uuid":
 		return canon{pattern("%s::text"), pattern("CAST(%s AS VARCHAR)"), text, itself}, nil
 	case "numeric":
-		return canon{pattern("trim_scale(%s)::text"), pattern(
-			"CASE WHEN contains(CAST(%[1]s AS VARCHAR), '.') THEN rtrim(rtrim(CAST(%[1]s AS VARCHAR), '0'), '.') ELSE CAST(%[1]s AS VARCHAR) END"),
-			text, itself}, nil
+		return canon{
+			pattern("trim_scale(%s)::text"), pattern(
+				"CASE WHEN contains(CAST(%[1]s AS VARCHAR), '.') THEN rtrim(rtrim(CAST(%[1]s AS VARCHAR), '0'), '.') ELSE CAST(%[1]s AS VARCHAR) END"),
+			text, itself,
+		}, nil
 	case "real", "double precision":
 		return canon{pattern("(%s)::float8::text"), pattern("CAST(%s AS DOUBLE)"), double, pattern("CAST(%s AS VARCHAR)")}, nil
 	case "bytea":
