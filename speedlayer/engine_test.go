@@ -1,9 +1,11 @@
 package speedlayer
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -113,6 +115,73 @@ func TestTransactionsMarkersAndAbortedRecords(t *testing.T) { // L01, R11
 		r.equal()
 		if n := r.one(`SELECT sum(records) FROM kappactl.position`); n != 2*2*14*2 {
 			t.Errorf("%d records counted, want %d", n, 2*2*14*2)
+		}
+	})
+}
+
+func TestACompactedTopicIsReadByPosition(t *testing.T) { // L04
+	t.Parallel()
+	brokers, topic := kafkatest.Real(t), kafkatest.Name("speed")
+	kafkatest.Topic(t, brokers, topic, 1, map[string]string{
+		"cleanup.policy": "compact", "delete.retention.ms": "0", "segment.ms": "300", "min.cleanable.dirty.ratio": "0.01",
+		"min.compaction.lag.ms": "0", "max.compaction.lag.ms": "300",
+	})
+	r := newRigOn(t, brokers, topic, sums)
+	put := func(key string, v int) {
+		kafkatest.ProduceKeyed(t, brokers, topic, 0, [2][]byte{[]byte(key), fmt.Appendf(nil, `{"k":%q,"v":%d}`, key, v)})
+	}
+	for v := range 4 {
+		put("k", v)
+	}
+	kafkatest.ProduceKeyed(t, brokers, topic, 0, [2][]byte{[]byte("k"), nil})
+	others := 0
+	kafkatest.Until(t, "the broker has compacted", func() bool {
+		others++
+		put(fmt.Sprint("other-", others), 1) // rolls the active segment, which the cleaner leaves alone
+		return r.committed()[0].Offset >= 5
+	})
+	r.startReplay(2) // the first segments hold no record any more
+	r.agent("a", nil)
+	r.build()
+	put("k", 9)
+	r.caughtUp()
+	r.equal()
+	if n := r.one(`SELECT count(*) FROM kappactl.segment WHERE records = 0`); n < 2 {
+		t.Errorf("%d segments without records, want those that compaction emptied", n)
+	}
+}
+
+func TestPositionsComeFromTheDatabaseNotFromTheGroup(t *testing.T) { // R06
+	t.Parallel()
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		r := newRig(t, brokers, 1, sums)
+		r.startLive()
+		stop := r.agent("a", nil)
+		r.produce(0, 200, 25)
+		r.caughtUp()
+		stop()
+		client := kafkatest.Client(t, brokers)
+		admin := kadm.NewClient(client)
+		var at int64 = -1
+		kafkatest.Until(t, "the group shows the position to others' tools", func() bool {
+			offsets, err := admin.FetchOffsets(t.Context(), r.ref.Group())
+			if err != nil {
+				return false
+			}
+			if o, ok := offsets.Lookup(r.topic, 0); ok {
+				at = o.At
+			}
+			return at == 25
+		})
+		if _, err := admin.DeleteGroup(t.Context(), r.ref.Group()); err != nil {
+			t.Fatal(err)
+		}
+		r.produce(0, 300, 5)
+		r.agent("b", nil)
+		r.caughtUp()
+		r.equal()
+		if n := r.one(`SELECT records FROM kappactl.position`); n != 30 {
+			t.Errorf("%d records, want 25 and exactly 5 more", n)
 		}
 	})
 }

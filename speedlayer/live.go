@@ -145,6 +145,19 @@ func (l *live) step(ctx context.Context) {
 
 const cannotCommit = "a commit failed and is tried again"
 
+// patience is how long records are gathered now. Far behind, larger batches touch each key less often.
+func (l *live) patience() time.Duration {
+	for _, o := range l.owned {
+		if o.behind > farBehind && o.hold == nil {
+			return max(l.every(), time.Second)
+		}
+	}
+	return l.every()
+}
+
+// farBehind is how many unread offsets of a partition make throughput matter more than the age of what is served.
+const farBehind = 20_000
+
 // gather reads until there is enough for a commit: live.every has passed since the first record, or memory is full.
 func (l *live) gather(ctx context.Context) {
 	var first time.Time
@@ -172,7 +185,7 @@ func (l *live) gather(ctx context.Context) {
 			l.hit(faultpoint.LiveFetched)
 		}
 		full := len(l.cursors()) < len(cursors)
-		if ctx.Err() != nil || full || l.anyHeld() || (!first.IsZero() && now.Sub(first) >= l.every()) || now.Sub(began) >= l.tick() {
+		if ctx.Err() != nil || full || l.anyHeld() || (!first.IsZero() && now.Sub(first) >= l.patience()) || (first.IsZero() && now.Sub(began) >= l.tick()) {
 			return
 		}
 	}

@@ -22,6 +22,7 @@ type owned struct {
 	fault     job.Fault // met at read; written once everything below is committed
 	halted    bool      // a fault stands in the row: nothing is read until it is cleared there
 	haltedAt  int       // the renewal that was running then
+	behind    int64     // offsets between read and the last stable one, as of the newest fetch
 }
 
 func recordBytes(rec *kgo.Record) int { return len(rec.Key) + len(rec.Value) + 64 }
@@ -33,6 +34,7 @@ func (o *owned) absorb(f kafka.Fetched) {
 		o.bytes += recordBytes(rec)
 	}
 	o.read, o.epoch = max(o.read, f.Next), f.LeaderEpoch
+	o.behind = f.LastStable - o.read
 }
 
 // rewind makes next the committed position: what lies below is dropped; when the records in hand do not reach up to it, or

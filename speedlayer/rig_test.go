@@ -45,9 +45,16 @@ type rigOption func(*job.Spec)
 
 func newRig(t *testing.T, brokers []string, partitions int32, sql string, options ...rigOption) *rig {
 	t.Helper()
-	r := &rig{t: t, brokers: brokers, topic: kafkatest.Name("speed"), ref: job.Ref{Job: "sums", Number: 1}}
+	topic := kafkatest.Name("speed")
+	kafkatest.Topic(t, brokers, topic, partitions, nil)
+	return newRigOn(t, brokers, topic, sql, options...)
+}
+
+// newRigOn is newRig on a topic that is there.
+func newRigOn(t *testing.T, brokers []string, topic, sql string, options ...rigOption) *rig {
+	t.Helper()
+	r := &rig{t: t, brokers: brokers, topic: topic, ref: job.Ref{Job: "sums", Number: 1}}
 	r.agents.Store(1)
-	kafkatest.Topic(t, brokers, r.topic, partitions, nil)
 	text := fmt.Sprintf(`
 job: sums
 source:
