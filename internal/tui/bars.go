@@ -5,12 +5,27 @@ import (
 	"strings"
 )
 
+// pen is what a bar is drawn with: from nothing to a full cell, and what is not done.
+type pen struct {
+	steps []string
+	track string
+}
+
 // bar draws a share of 0 to 1 in exactly width cells. A share below 1 never looks full, one above 0 never empty.
 func (t theme) bar(as tone, share float64, width int) string {
+	return t.stroke(t.block, as, share, width)
+}
+
+// thin is a bar for one of many rows: as lines they stay apart.
+func (t theme) thin(as tone, share float64, width int) string {
+	return t.stroke(t.line, as, share, width)
+}
+
+func (t theme) stroke(p pen, as tone, share float64, width int) string {
 	if width <= 0 {
 		return ""
 	}
-	steps := len(t.blocks) - 1
+	steps := len(p.steps) - 1
 	all := width * steps
 	n := 0
 	if !math.IsNaN(share) {
@@ -23,14 +38,14 @@ func (t theme) bar(as tone, share float64, width int) string {
 		}
 	}
 	full, rest := n/steps, n%steps
-	done := strings.Repeat(t.blocks[steps], full)
+	done := strings.Repeat(p.steps[steps], full)
 	if rest > 0 {
-		done += t.blocks[rest]
+		done += p.steps[rest]
 	}
-	return t.paint(as, done) + t.paint(dim, strings.Repeat(t.track, width-cells(done)))
+	return t.paint(as, done) + t.paint(dim, strings.Repeat(p.track, width-cells(done)))
 }
 
-// spark draws the last width values as one line, the highest as a full block. A NaN is a gap; short series stand at the
+// spark draws the last width values as one line, the highest as a nearly full block. A NaN is a gap; short series stand at the
 // right, where now is.
 func (t theme) spark(as tone, values []float64, width int) string {
 	lines := t.chart(as, values, width, 1)
@@ -48,8 +63,11 @@ func (t theme) chart(as tone, values []float64, width, height int) []string {
 	if len(values) > width {
 		values = values[len(values)-width:]
 	}
-	top := highest(values)
 	steps := len(t.heights) - 1
+	top := highest(values)
+	if height == 1 && steps > 1 {
+		top *= float64(steps) / float64(steps-1) // a gap to the line above
+	}
 	lines := make([]string, height)
 	for row := range height {
 		var b strings.Builder

@@ -21,15 +21,16 @@ func TestBarsAreAsWideAsAskedAndTellTheTruth(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		th := looks()[rapid.IntRange(0, 3).Draw(r, "look")]
 		width, share := rapid.IntRange(0, 200).Draw(r, "width"), rapid.Float64Range(-1, 2).Draw(r, "share")
-		bar := ansi.Strip(th.bar(candidate, share, width))
+		p := rapid.SampledFrom([]pen{th.block, th.line}).Draw(r, "pen")
+		bar := ansi.Strip(th.stroke(p, candidate, share, width))
 		if cells(bar) != width {
 			r.Fatalf("%d cells, want %d: %q", cells(bar), width, bar)
 		}
-		full := strings.Repeat(th.blocks[len(th.blocks)-1], width)
+		full := strings.Repeat(p.steps[len(p.steps)-1], width)
 		if width > 0 && (share >= 1) != (bar == full) {
 			r.Fatalf("share %v of %d cells is %q", share, width, bar)
 		}
-		if width > 1 && share > 0 && bar == strings.Repeat(th.track, width) {
+		if width > 1 && share > 0 && bar == strings.Repeat(p.track, width) {
 			r.Fatalf("share %v looks like nothing: %q", share, bar)
 		}
 	})
@@ -73,7 +74,7 @@ func TestChartsStandOnTheirFeet(t *testing.T) {
 	if diff := cmp.Diff([]string{"   ▄█", "  ▄██"}, th.chart(plain, []float64{math.NaN(), 1, 3, 4}, 5, 2)); diff != "" {
 		t.Error(diff)
 	}
-	if got := th.spark(plain, []float64{0, 4, 8, math.NaN(), 2}, 5); got != "▁▄█ ▂" {
+	if got := th.spark(plain, []float64{0, 4, 8, math.NaN(), 2}, 5); got != "▁▄▇ ▂" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -41,7 +41,7 @@ func (m *Model) confirmQuestion(a Act, width int) []string {
 			out = append(out, "", t.clip(now, width))
 		}
 	}
-	field := c.typed.text + t.blocks[len(t.blocks)-1]
+	field := c.typed.text + t.cursor
 	if c.wrong {
 		field += "  " + t.paint(bad, "that is not the job's name")
 	}

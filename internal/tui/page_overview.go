@@ -97,7 +97,7 @@ func (m *Model) overviewRow(s reprocess.Status) []cell {
 	p := versionProgress(*v, Facts{})
 	sign, as, _ := t.role(*v)
 	verdictSign, verdictTone := t.verdictLook(v.Verdict)
-	bar := cell{draw: func(w int) string { return t.bar(as, p.share(), w) }}
+	bar := cell{draw: func(w int) string { return t.thin(as, p.share(), w) }}
 	return append(row,
 		word(as, sign+" "+phaseWords(*v)),
 		bar,

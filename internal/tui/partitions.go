@@ -38,7 +38,7 @@ func (m *Model) partitionsPart(v reprocess.VersionStatus, width, height int) []s
 	}
 	g := grid{columns: []column{
 		{title: "partition", least: 8, most: 32},
-		{title: "", drop: 3, least: 6, most: max(10, width/4)},
+		{title: "", drop: 3, least: min(24, max(6, width/8)), most: max(10, width/4)},
 		{title: "%", right: true, drop: 4},
 		{title: "unread", right: true},
 		{title: "behind", right: true, drop: 1},
@@ -95,7 +95,7 @@ func (m *Model) partitionRow(v reprocess.VersionStatus, p reprocess.PartitionSta
 	}
 	return []cell{
 		word(plain, fmt.Sprintf("%s/%d", p.Topic, p.Partition)),
-		{draw: func(w int) string { return t.bar(barTone, share.share(), w) }},
+		{draw: func(w int) string { return t.thin(barTone, share.share(), w) }},
 		word(dim, share.percent()),
 		word(plain, render.CountOf(p.LagRecords)),
 		word(plain, render.Seconds(p.LagSeconds)),

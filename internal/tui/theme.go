@@ -25,9 +25,9 @@ const (
 type glyphs struct {
 	live, candidate, standby, ended, warn, bad, good, none string
 	here, rule, mark, dot, up, down, dash                  string
-	blocks                                                 []string // from empty to full, left to right
 	heights                                                []string // from empty to full, bottom to top
-	track                                                  string   // the part of a bar that is not done
+	block, line                                            pen
+	cursor                                                 string
 }
 
 // theme is how the interface looks.
@@ -79,9 +79,10 @@ func unicodeGlyphs() glyphs {
 	return glyphs{
 		live: "●", candidate: "◆", standby: "○", ended: "·", warn: "▲", bad: "✗", good: "✓", none: "–",
 		here: "▸", rule: "─", mark: "…", dot: "·", up: "↑", down: "↓", dash: "–",
-		blocks:  []string{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"},
+		block:   pen{[]string{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"}, "░"},
+		line:    pen{[]string{" ", "╸", "━"}, "─"},
 		heights: []string{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
-		track:   "░",
+		cursor:  "█",
 	}
 }
 
@@ -89,8 +90,9 @@ func asciiGlyphs() glyphs {
 	return glyphs{
 		live: "*", candidate: "+", standby: "o", ended: ".", warn: "!", bad: "x", good: "v", none: "-",
 		here: ">", rule: "-", mark: "~", dot: "|", up: "^", down: "v", dash: "-",
-		blocks:  []string{" ", "#"},
+		block:   pen{[]string{" ", "#"}, "."},
+		line:    pen{[]string{" ", "="}, "."},
 		heights: []string{" ", ".", ":", "-", "=", "+", "*", "#"},
-		track:   ".",
+		cursor:  "_",
 	}
 }

@@ -161,7 +161,7 @@ func (m *Model) footerLine() string {
 	t := m.theme
 	switch {
 	case m.typing:
-		return " " + t.paint(strong, "/") + m.filters[m.page].text + t.blocks[len(t.blocks)-1] + t.paint(dim, "   enter keeps, esc clears")
+		return " " + t.paint(strong, "/") + m.filters[m.page].text + t.cursor + t.paint(dim, "   enter keeps, esc clears")
 	case m.note != "":
 		return " " + t.paint(warn, clean(m.note))
 	case m.failure != nil && !m.help && m.confirm == nil:
