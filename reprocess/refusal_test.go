@@ -1,0 +1,287 @@
+package reprocess_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/serving"
+)
+
+func TestChecksGateTheFlip(t *testing.T) {
+	w := firstLive(t, 100)
+	s := w.stage("bbb", auto, withChecks(
+		job.Check{Name: "passes", SQL: `SELECT (SELECT n FROM candidate) = (SELECT n FROM live)`},
+		job.Check{Name: "fails", SQL: `SELECT n > 1000 FROM candidate`, When: "both"},
+		job.Check{Name: "errs", SQL: `SELECT no_such_column FROM candidate`},
+		job.Check{Name: "is slow", SQL: `SELECT pg_sleep(5) IS NOT NULL`, Timeout: 20 * time.Millisecond},
+		job.Check{Name: "writes", SQL: `DELETE FROM counts__v1 RETURNING true`},
+		job.Check{Name: "two rows", SQL: `SELECT true FROM generate_series(1, 2)`},
+		job.Check{Name: "equal", Diff: &job.DiffLimit{}},
+	))
+	d := w.finish(s.Deployment, "live", job.ExitChecks)
+	has(t, d.Message, `check "fails": fail: it returned false`, `check "errs": no answer:`, `check "is slow": no answer: no answer within 20ms`,
+		`check "writes": no answer:`, "read-only", `check "two rows": no answer: it returned 2 rows`)
+	for _, good := range []string{"passes", "equal"} {
+		if strings.Contains(d.Message, `"`+good+`"`) {
+			t.Errorf("check %q passed: %s", good, d.Message)
+		}
+	}
+	if w.live() != "v1" || d.State != job.Waiting || d.Phase != job.CaughtUp {
+		t.Errorf("live %s, %+v", w.live(), d)
+	}
+	if a := w.ask(2, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitChecks {
+		t.Errorf("promote runs them again: %+v", a)
+	}
+	// The corrected file has the same hash: deploy goes on where it stood.
+	again := w.stage("bbb", auto, withChecks(job.Check{Name: "passes", SQL: `SELECT true`}))
+	if !again.Resumed {
+		t.Fatalf("%+v", again)
+	}
+	w.finish(s.Deployment, "live", job.ExitOK)
+}
+
+func TestAReaderWithAnOlderSnapshotIsWaitedForAndNamed(t *testing.T) {
+	w := impatient(t, 100)
+	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
+	config, err := pgx.ParseConfig(w.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.RuntimeParams["application_name"] = "report"
+	reader, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close(t.Context())
+	tx, err := reader.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT 1 FROM pg_class LIMIT 1`); err != nil {
+		t.Fatal(err)
+	}
+	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	if a.Code != job.ExitTimeout || w.live() != "v1" {
+		t.Fatalf("%+v", a)
+	}
+	has(t, a.Text, "snapshot", "application report", "pid ")
+	w.must(2, reprocess.Promote, reprocess.Args{IgnoreSnapshots: true})
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFlipNeverQueuesBeforeReadersForLong(t *testing.T) {
+	w := impatient(t, 100)
+	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
+	idle, err := pgx.Connect(t.Context(), w.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close(t.Context())
+	// READ COMMITTED holds no snapshot while idle, but the lock of its read on the view.
+	tx, err := idle.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT * FROM public.counts`); err != nil {
+		t.Fatal(err)
+	}
+	id, err := w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Number: 2, Verb: reprocess.Promote})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var worst time.Duration
+	var a *reprocess.Answer
+	for a == nil {
+		began := time.Now()
+		w.shown()
+		worst = max(worst, time.Since(began))
+		if a, err = w.store.Answer(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.Code != job.ExitTimeout || w.live() != "v1" {
+		t.Fatalf("%+v", a)
+	}
+	has(t, a.Text, "lock on view public.counts", "pid ", "in a transaction for")
+	if worst > time.Second {
+		t.Errorf("a reader waited %s", worst)
+	}
+	var waiting int
+	if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted`).Scan(&waiting); err != nil || waiting != 0 {
+		t.Errorf("%d locks are waited for (%v)", waiting, err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.must(2, reprocess.Promote, reprocess.Args{})
+	w.exact()
+}
+
+func TestRollbackToAVersionThatStoppedReadingNeedsStale(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	quick := func(s *reprocess.Staging) { s.Spec.Ready.MaxLagTime, s.Promote = 50*time.Millisecond, job.PromoteAuto }
+	w.finish(w.stage("aaa", quick).Deployment, "live", job.ExitOK)
+	w.finish(w.stage("bbb", quick).Deployment, "live", job.ExitOK)
+	w.setIdle(1, true)
+	w.brokers.produce(0, 1000)
+	w.await("lagging", func() bool { return w.version(1).Verdict == job.Lagging })
+	a := w.ask(1, reprocess.Rollback, reprocess.Args{})
+	if a.Code != job.ExitNotCaughtUp || w.live() != "v2" {
+		t.Fatalf("%+v", a)
+	}
+	has(t, a.Text, "lagging", "1000 records")
+	has(t, a.Next, "--stale")
+	w.setIdle(1, false)
+	w.await("ready", func() bool { return w.version(1).Verdict == job.Ready })
+	w.must(1, reprocess.Rollback, reprocess.Args{})
+	w.exact()
+	w.sql(`UPDATE kappactl.position SET fault = 'gap', fault_from = 1, fault_to = 2 WHERE number = 2`)
+	w.await("stale", func() bool { return w.version(2).StaleSince != nil })
+	again := w.stage("bbb", func(s *reprocess.Staging) { s.Again = true })
+	if d := w.finish(again.Deployment, "live", job.ExitUnhealthy); d.State != job.DeployFailed {
+		t.Errorf("a stale standby does not flip: %+v", d)
+	}
+}
+
+func TestRollbackWithStaleGoesBackToAVersionBehind(t *testing.T) {
+	w := firstLive(t, 100)
+	w.finish(w.stage("bbb", auto).Deployment, "live", job.ExitOK)
+	w.setIdle(1, true)
+	w.brokers.produce(0, 10)
+	w.exact()
+	w.must(1, reprocess.Rollback, reprocess.Args{Stale: true})
+	if w.live() != "v1" || w.shown() != 100 {
+		t.Errorf("live %s shows %d", w.live(), w.shown())
+	}
+}
+
+func TestALiveVersionThatIsDownNeedsTheFlag(t *testing.T) {
+	w := firstLive(t, 100)
+	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
+	w.sql(`UPDATE kappactl.position SET fault = 'gap', fault_from = 1, fault_to = 2 WHERE number = 1`)
+	w.await("stale", func() bool { return w.version(1).StaleSince != nil })
+	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	if a.Code != job.ExitUnhealthy {
+		t.Fatalf("%+v", a)
+	}
+	has(t, a.Next, "--live-is-down")
+	w.must(2, reprocess.Promote, reprocess.Args{LiveIsDown: true})
+	w.exact()
+}
+
+func TestAFailingCheckAfterTheFlipRollsBackByItself(t *testing.T) {
+	w := firstLive(t, 100)
+	s := w.stage("bbb", auto, withChecks(job.Check{Name: "small", SQL: `SELECT n < 150 FROM live`, When: "after", Every: 20 * time.Millisecond}))
+	w.finish(s.Deployment, "live", job.ExitOK)
+	w.brokers.produce(0, 100)
+	d := w.finish(s.Deployment, "settled", job.ExitRolledBack)
+	has(t, d.Message, `check "small" failed twice in a row`)
+	if w.live() != "v1" {
+		t.Errorf("live is %s", w.live())
+	}
+	w.exact()
+	if _, err := w.tryStage("bbb"); err == nil {
+		t.Error("a hash that was rolled back needs --again")
+	}
+}
+
+func TestAViewThatIsTakenIsRefusedBeforeTheReplay(t *testing.T) {
+	w := newWorld(t, 10)
+	w.sql(`CREATE TABLE public.counts (a int)`)
+	_, err := w.tryStage("aaa")
+	var r *job.Refusal
+	if !errors.As(err, &r) || r.Code != job.ExitConflict {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRetireRefusesWhatOthersDependOn(t *testing.T) {
+	w := firstLive(t, 100)
+	w.finish(w.stage("bbb", auto).Deployment, "live", job.ExitOK)
+	w.sql(`CREATE VIEW public.report AS SELECT n FROM public.counts__v1`)
+	a := w.ask(1, reprocess.Retire, reprocess.Args{Now: true})
+	if a.Code != job.ExitConflict {
+		t.Fatalf("%+v", a)
+	}
+	has(t, a.Text, "report")
+	if a := w.ask(2, reprocess.Retire, reprocess.Args{Now: true}); a.Code != job.ExitConflict {
+		t.Errorf("retire of live: %+v", a)
+	}
+	w.sql(`DROP VIEW public.report`)
+	w.must(1, reprocess.Retire, reprocess.Args{Now: true})
+}
+
+func TestAChangeBesideTheHashWritesTheLiveViewAnew(t *testing.T) {
+	w := firstLive(t, 100)
+	s := w.stage("aaa", func(s *reprocess.Staging) { s.Layout.Where = `n > 1000` })
+	if s.Nothing || s.Number != 1 {
+		t.Fatalf("%+v", s)
+	}
+	w.finish(s.Deployment, "", job.ExitOK)
+	if got := w.shown(); got != 0 {
+		t.Errorf("serve.where is not applied: %d", got)
+	}
+	if s := w.stage("aaa", func(s *reprocess.Staging) { s.Layout.Where = `n > 1000` }); !s.Nothing {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestTooManyDeadLettersAreUnhealthy(t *testing.T) {
+	w := firstLive(t, 100000)
+	w.setIdle(2, true)
+	s := w.stage("bbb")
+	w.await("replay", func() bool { return w.version(2).Phase == job.Replaying })
+	w.sql(`UPDATE kappactl.segment SET state = 'done', rows = 0, records = 100000, dead_letters = 2000 WHERE number = 2`)
+	d := w.finish(s.Deployment, "", job.ExitUnhealthy)
+	has(t, d.Message, "2000 of 100000 records could not be processed (2%, on_error allows 1%)")
+}
+
+func TestADeletedTopicIsUnknownAndTheOthersAreStillShown(t *testing.T) {
+	w := firstLive(t, 100, 50)
+	w.brokers.set(func(b *brokers) { b.missing, b.err = 1, errors.New("topic events/1 does not exist") })
+	w.await("unknown", func() bool { return w.version(1).Partitions[1].Verdict == job.Unknown })
+	v := w.version(1)
+	if v.LagRecords != nil || v.Partitions[0].LagRecords == nil || v.Partitions[1].LagRecords != nil {
+		t.Errorf("%+v", v)
+	}
+	has(t, v.Partitions[1].Reason, "does not exist")
+}
+
+func TestATableThatCannotBeDroppedYetIsSaidAndDroppedLater(t *testing.T) {
+	w := newWorld(t, 100)
+	w.views = serving.New(serving.Config{DropLockTimeout: 30 * time.Millisecond})
+	firstLiveFor(t, w)
+	w.finish(w.stage("bbb", auto).Deployment, "live", job.ExitOK)
+	conn, err := pgx.Connect(t.Context(), w.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT * FROM public.counts__v1`); err != nil {
+		t.Fatal(err)
+	}
+	id, err := w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Number: 1, Verb: reprocess.Retire, Args: reprocess.Args{Now: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.await("the reason", func() bool { return strings.Contains(w.version(1).Reason, "not dropped yet") })
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.answer(id); a.Code != job.ExitOK {
+		t.Errorf("%+v", a)
+	}
+}
