@@ -48,7 +48,7 @@ func (a *advice) loop(ctx context.Context) {
 	for wait(ctx, adviseEvery) == nil {
 		a.commit(ctx)
 	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), adviseEvery)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*adviseEvery)
 	defer cancel()
 	a.commit(end)
 }
@@ -61,7 +61,15 @@ func (a *advice) commit(ctx context.Context) {
 	if len(next) == 0 {
 		return
 	}
-	if err := a.admin.CommitGroup(ctx, a.ref.Group(), next); err != nil && ctx.Err() == nil && !a.told {
+	err := a.admin.CommitGroup(ctx, a.ref.Group(), next)
+	if err == nil {
+		return
+	}
+	a.mu.Lock()
+	maps.Copy(next, a.next) // what came meanwhile is newer
+	a.next = next
+	a.mu.Unlock()
+	if ctx.Err() == nil && !a.told {
 		a.told = true
 		a.log.Info("advisory offsets are not kept by the brokers; nothing depends on them", "group", a.ref.Group(), "error", err)
 	}

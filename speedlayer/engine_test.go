@@ -159,7 +159,6 @@ func TestPositionsComeFromTheDatabaseNotFromTheGroup(t *testing.T) { // R06
 		stop := r.agent("a", nil)
 		r.produce(0, 200, 25)
 		r.caughtUp()
-		stop()
 		client := kafkatest.Client(t, brokers)
 		admin := kadm.NewClient(client)
 		var at int64 = -1
@@ -173,6 +172,7 @@ func TestPositionsComeFromTheDatabaseNotFromTheGroup(t *testing.T) { // R06
 			}
 			return at == 25
 		})
+		stop()
 		if _, err := admin.DeleteGroup(t.Context(), r.ref.Group()); err != nil {
 			t.Fatal(err)
 		}
