@@ -299,8 +299,12 @@ func TestTheBucketLetsOneSecondThroughAndThenKeepsTheRate(t *testing.T) {
 		n    int
 		want time.Duration
 	}{
-		{0, 1000, 0}, {0, 500, 500 * time.Millisecond}, {500 * time.Millisecond, 0, 0},
-		{0, 1000, time.Second}, {time.Hour, 1000, 0}, {0, 1, time.Millisecond},
+		{0, 1000, 0},
+		{0, 500, 500 * time.Millisecond},
+		{500 * time.Millisecond, 0, 0},
+		{0, 1000, time.Second},
+		{time.Hour, 1000, 0},
+		{0, 1, time.Millisecond},
 	} {
 		now = now.Add(c.pass)
 		if got := b.debt(c.n); got != c.want {
