@@ -33,9 +33,7 @@ func (m *Model) eventsPage(width, height int) []string {
 	height -= len(about)
 	from := window(chosen, len(g.rows), height-1)
 	lines := g.lines(m.theme, width, height, from, chosen)
-	if more := scrolled(m.theme, from, len(lines)-1, len(g.rows)); more != "" {
-		lines[0] = m.theme.ends(lines[0], m.theme.paint(dim, more), width)
-	}
+	lines = m.theme.withScroll(lines, from, len(g.rows), width)
 	for range height - len(lines) {
 		lines = append(lines, "")
 	}

@@ -43,9 +43,7 @@ func (m *Model) overviewPage(width, height int) []string {
 	height -= len(about)
 	from := window(chosen, len(jobs), height-1)
 	lines := g.lines(m.theme, width, height, from, chosen)
-	if more := scrolled(m.theme, from, len(lines)-1, len(jobs)); more != "" {
-		lines[0] = m.theme.ends(lines[0], m.theme.paint(dim, more), width)
-	}
+	lines = m.theme.withScroll(lines, from, len(jobs), width)
 	for range height - len(lines) {
 		lines = append(lines, "")
 	}

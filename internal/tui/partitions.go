@@ -37,8 +37,8 @@ func (m *Model) partitionsPart(v reprocess.VersionStatus, width, height int) []s
 		return []string{t.label("partitions") + t.paint(dim, text)}
 	}
 	g := grid{columns: []column{
-		{title: "partition", least: 8, most: 32},
-		{title: "", drop: 3, least: min(24, max(6, width/8)), most: max(10, width/4)},
+		{title: "partition", least: 14, most: 32},
+		{title: "", drop: 3, least: barLeast(width), most: max(10, width/4)},
 		{title: "%", right: true, drop: 4},
 		{title: "unread", right: true},
 		{title: "behind", right: true, drop: 1},
@@ -52,10 +52,15 @@ func (m *Model) partitionsPart(v reprocess.VersionStatus, width, height int) []s
 	}
 	from := min(m.scroll, max(0, len(parts)-(height-1)))
 	lines := g.lines(t, width, height, from, -1)
-	if more := scrolled(t, from, len(lines)-1, len(parts)); more != "" {
-		lines[0] = t.ends(lines[0], t.paint(dim, more), width)
+	return t.withScroll(lines, from, len(parts), width)
+}
+
+// barLeast is how narrow the bars of rows may become.
+func barLeast(width int) int {
+	if width < 100 {
+		return 6
 	}
-	return lines
+	return min(24, width/8)
 }
 
 // scrolled says which rows of a list are in sight, when not all are.
@@ -76,6 +81,14 @@ func scrolled(t theme, from, shown, all int) string {
 // said verdicts have reasons that only repeat the numbers beside them.
 func said(v job.Verdict) bool {
 	return v == job.Ready || v == job.Lagging || v == job.ReplayingRanges
+}
+
+// withScroll ends the line of titles with what scrolled says; the titles give way.
+func (t theme) withScroll(lines []string, from, all, width int) []string {
+	if more := scrolled(t, from, len(lines)-1, all); more != "" {
+		lines[0] = t.ends(t.clip(lines[0], width-cells(more)-2), t.paint(dim, more), width)
+	}
+	return lines
 }
 
 func (m *Model) partitionRow(v reprocess.VersionStatus, p reprocess.PartitionStatus, as tone) []cell {
