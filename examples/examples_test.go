@@ -43,6 +43,11 @@ func TestEveryExamplePointsToTheReferenceAndRefusedOnesSayWhy(t *testing.T) {
 		if !strings.HasPrefix(string(text), "# kappactl job file; every key is described in docs/job-file.md\n") {
 			t.Errorf("%s: the first line does not say what this is", path)
 		}
+		_, modeline, _ := strings.Cut(string(text), "\n# yaml-language-server: $schema=")
+		schema, _, _ := strings.Cut(modeline, "\n")
+		if _, err := os.Stat(filepath.Join(filepath.Dir(path), schema)); schema == "" || err != nil {
+			t.Errorf("%s: no line points editors to the schema: %v", path, err)
+		}
 		if filepath.Dir(path) == "refused" && (!strings.Contains(string(text), "# Refused: ") || !strings.Contains(string(text), "Instead: ")) {
 			t.Errorf("%s: says neither why nor what to write instead", path)
 		}

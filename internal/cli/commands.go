@@ -23,6 +23,7 @@ func commands(a *app) []*cobra.Command {
 		newWatchUI(a, runWatchUI),
 		newVerify(a, runVerify),
 		newServe(a, runServe),
+		newSchema(a, runSchema),
 		newVersion(a, runVersion),
 		newCompletion(a, runCompletion),
 	}

@@ -15,7 +15,7 @@ func uniqueTexts(to *[]string, kind string, check func(string) (string, error)) 
 }
 
 func texts(to *[]string, kind string, check func(string) (string, error)) strict.Value {
-	return strict.Each(func() strict.Value {
+	list := strict.Each(func() strict.Value {
 		var one string
 		return strict.Then(strict.Parsed(kind, &one, check), func(d *strict.Document, path string) {
 			if contains(*to, one) {
@@ -25,10 +25,13 @@ func texts(to *[]string, kind string, check func(string) (string, error)) strict
 			*to = append(*to, one)
 		})
 	})
+	list.Schema["uniqueItems"] = true
+	return list
 }
 
 func nonEmpty(kind string, list strict.Value) strict.Value {
 	read := list.Read
+	list.Schema["minItems"] = 1
 	list.Read = func(d *strict.Document, n *yaml.Node, path string) {
 		if n.Kind == yaml.SequenceNode && len(n.Content) == 0 {
 			d.Refuse(n, path, "the list is empty", "name at least one "+kind)
@@ -69,7 +72,9 @@ func columnMap(to *[]Column) strict.Value {
 			*to = append(*to, c)
 		}), true
 	})
-	columns.Keys = []strict.Key{{Name: "NAME", Value: strict.Either(strict.Parsed("type", new(string), ParseType), typeKeys(&Column{}))}}
+	entry := strict.Either(strict.Parsed("type", new(string), ParseType), typeKeys(&Column{}))
+	columns.Keys = []strict.Key{{Name: "NAME", Value: entry}}
+	columns.Schema["additionalProperties"] = entry.Schema
 	return filled("column", columns)
 }
 
@@ -98,6 +103,7 @@ func freshColumn(d *strict.Document, names map[string]string, name, path string,
 
 func filled(kind string, v strict.Value) strict.Value {
 	read := v.Read
+	v.Schema["minProperties"] = 1
 	v.Read = func(d *strict.Document, n *yaml.Node, path string) {
 		if n.Kind == yaml.MappingNode && len(n.Content) == 0 {
 			d.Refuse(n, path, "the mapping is empty", "name at least one "+kind)
@@ -110,13 +116,15 @@ func filled(kind string, v strict.Value) strict.Value {
 
 func serveColumnMap(to *[]ServeColumn) strict.Value {
 	names := map[string]string{}
-	return strict.Named("mapping of column names to PostgreSQL expressions", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
+	columns := strict.Named("mapping of column names to PostgreSQL expressions", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
 		if !freshColumn(d, names, name, path, key) {
 			return strict.Value{}, false
 		}
 		c := ServeColumn{Name: name}
 		return strict.Then(strict.Text(&c.Expr), func(*strict.Document, string) { *to = append(*to, c) }), true
 	})
+	columns.Schema["additionalProperties"] = strict.Text(new(string)).Schema
+	return columns
 }
 
 func checkList(to *[]Check) strict.Value {

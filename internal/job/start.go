@@ -29,6 +29,7 @@ func startValue(r *Replay) strict.Value {
 		var offset int64
 		return strict.Then(strict.Int(&offset, 0, math.MaxInt64), func(*strict.Document, string) { offsets[name] = offset }), true
 	}))
+	entries.Schema["additionalProperties"] = strict.Schema{"type": "integer", "minimum": 0}
 	return strict.Either(
 		strict.Written("start point", &r.Start, parseStart),
 		strict.Mapping(strict.Key{Name: "offsets", Required: true, Value: strict.Then(entries, func(*strict.Document, string) {

@@ -46,7 +46,8 @@ func testList(to *[]Test) strict.Value {
 func rowList(to *[]map[string]any) strict.Value {
 	*to = []map[string]any{}
 	return strict.Each(func() strict.Value {
-		return strict.Value{Type: "mapping of column names to values", Read: func(d *strict.Document, n *yaml.Node, path string) {
+		schema := strict.Schema{"type": "object", "title": "row"}
+		return strict.Value{Type: "mapping of column names to values", Schema: schema, Read: func(d *strict.Document, n *yaml.Node, path string) {
 			if n.Kind != yaml.MappingNode {
 				d.Refuse(n, path, "want a row", "write it as {column: value, …}")
 				return

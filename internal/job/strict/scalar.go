@@ -32,7 +32,7 @@ func OneOf[T ~string](to *T, words ...T) Value {
 	for i, w := range words {
 		all[i] = string(w)
 	}
-	return Parsed(strings.Join(all, " | "), to, func(s string) (T, error) {
+	v := Parsed(strings.Join(all, " | "), to, func(s string) (T, error) {
 		for _, w := range words {
 			if s == string(w) {
 				return w, nil
@@ -40,11 +40,13 @@ func OneOf[T ~string](to *T, words ...T) Value {
 		}
 		return "", Want(fmt.Sprintf("unknown value %q", clip(s)), Suggest(s, all))
 	})
+	v.Schema = wordSchema(all)
+	return v
 }
 
 // Bool takes true or false.
 func Bool(to *bool) Value {
-	return Value{Type: "true | false", Read: func(d *Document, n *yaml.Node, path string) {
+	return Value{Type: "true | false", Schema: Schema{"type": "boolean"}, Read: func(d *Document, n *yaml.Node, path string) {
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
 			d.Refuse(n, path, "want true or false, not "+kindOf(n), "write true or false, without quotes")
 			return
@@ -55,7 +57,8 @@ func Bool(to *bool) Value {
 
 // Int takes a whole number between least and most.
 func Int[T ~int | ~int32 | ~int64](to *T, least, most T) Value {
-	return Value{Type: "whole number", Read: func(d *Document, n *yaml.Node, path string) {
+	schema := Schema{"type": "integer", "minimum": int64(least), "maximum": int64(most)}
+	return Value{Type: "whole number", Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {
 		i, err := strconv.ParseInt(n.Value, 10, 64)
 		switch {
 		case n.Kind != yaml.ScalarNode || n.Tag != "!!int" || err != nil:
@@ -70,16 +73,16 @@ func Int[T ~int | ~int32 | ~int64](to *T, least, most T) Value {
 
 // Parsed takes a text and what parse makes of it. An error made by Want carries a cure.
 func Parsed[T any](kind string, to *T, parse func(string) (T, error)) Value {
-	return parsed(kind, to, parse, "!!str")
+	return parsed(kind, textSchema(kind), to, parse, "!!str")
 }
 
 // Written is Parsed for values such as 7d, 0.1% or a time, which YAML may take for a number or a time.
 func Written[T any](kind string, to *T, parse func(string) (T, error)) Value {
-	return parsed(kind, to, parse, "!!str", "!!int", "!!float", "!!timestamp")
+	return parsed(kind, writtenSchema(kind), to, parse, "!!str", "!!int", "!!float", "!!timestamp")
 }
 
-func parsed[T any](kind string, to *T, parse func(string) (T, error), tags ...string) Value {
-	return Value{Type: kind, Read: func(d *Document, n *yaml.Node, path string) {
+func parsed[T any](kind string, schema Schema, to *T, parse func(string) (T, error), tags ...string) Value {
+	return Value{Type: kind, Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {
 		if n.Kind != yaml.ScalarNode {
 			d.Refuse(n, path, "want a "+kind+", not "+kindOf(n), "write a "+kind)
 			return
@@ -117,7 +120,8 @@ func Then(v Value, then func(d *Document, path string)) Value {
 
 // Either reads text nodes with one Value and mappings with another, which describes the keys.
 func Either(text, mapping Value) Value {
-	return Value{Type: text.Type + " | mapping", Keys: mapping.Keys, Read: func(d *Document, n *yaml.Node, path string) {
+	schema := Schema{"anyOf": []any{text.Schema, mapping.Schema}}
+	return Value{Type: text.Type + " | mapping", Keys: mapping.Keys, Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {
 		if n.Kind == yaml.MappingNode {
 			mapping.Read(d, n, path)
 			return

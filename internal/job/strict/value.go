@@ -17,6 +17,8 @@ type Value struct {
 	Keys []Key
 	// List marks a list of what Keys describes.
 	List bool
+	// Schema says the same to editors, as far as JSON Schema can.
+	Schema Schema
 	// Read puts the node where it belongs, or refuses it.
 	Read func(d *Document, n *yaml.Node, path string)
 }
@@ -82,7 +84,7 @@ func clip(s string) string {
 
 // Mapping takes a mapping with these keys and no others.
 func Mapping(keys ...Key) Value {
-	return Value{Type: "mapping", Keys: keys, Read: func(d *Document, n *yaml.Node, path string) {
+	return Value{Type: "mapping", Keys: keys, Schema: mappingSchema(keys), Read: func(d *Document, n *yaml.Node, path string) {
 		if n.Kind != yaml.MappingNode {
 			d.Refuse(n, path, "want a mapping, not "+kindOf(n), "write its keys below it: "+names(keys))
 			return
@@ -139,7 +141,8 @@ func Join(path, key string) string {
 // Each takes a list and reads every item with a Value of its own.
 func Each(item func() Value) Value {
 	sample := item()
-	return Value{Type: "list (" + sample.Type + ")", Keys: sample.Keys, List: true, Read: func(d *Document, n *yaml.Node, path string) {
+	schema := Schema{"type": "array", "items": sample.Schema}
+	return Value{Type: "list (" + sample.Type + ")", Keys: sample.Keys, List: true, Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {
 		if n.Kind != yaml.SequenceNode {
 			d.Refuse(n, path, "want a list, not "+kindOf(n), "write [ ] around it, or each item on its own line after a dash")
 			return
@@ -150,9 +153,10 @@ func Each(item func() Value) Value {
 	}}
 }
 
-// Named takes a mapping with free keys; value makes the reader of one entry. Keys are of the caller's making.
+// Named takes a mapping with free keys; value makes the reader of one entry. Keys, and the schema of an entry, are of the
+// caller's making.
 func Named(kind string, value func(d *Document, name, path string, key *yaml.Node) (Value, bool)) Value {
-	return Value{Type: kind, Read: func(d *Document, n *yaml.Node, path string) {
+	return Value{Type: kind, Schema: Schema{"type": "object", "title": kind}, Read: func(d *Document, n *yaml.Node, path string) {
 		if n.Kind != yaml.MappingNode {
 			d.Refuse(n, path, "want a mapping, not "+kindOf(n), "write one entry a line below it, as NAME: VALUE")
 			return

@@ -1,0 +1,81 @@
+package job
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/kappactl/kappactl/internal/job/strict"
+)
+
+// Schema is the JSON Schema (draft 2020-12) of the job file, made from the table of keys that Parse reads with. Every file
+// that Parse takes is valid by it; what one value alone cannot show is left to Parse.
+func Schema() ([]byte, error) {
+	root := specKeys(defaults()).Schema
+	describe(root, "")
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "kappactl job file"
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(root); err != nil {
+		return nil, fmt.Errorf("write the schema of the job file: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// describe puts meanings and patterns into the schema at path and below.
+func describe(s strict.Schema, path string) {
+	if text := meaning(path); text != "" {
+		s["description"] = text
+	}
+	if title, ok := s["title"].(string); ok {
+		if pattern := patternOf(title); pattern != "" {
+			s["pattern"] = pattern
+		}
+	}
+	if properties, ok := s["properties"].(strict.Schema); ok {
+		for name, v := range properties {
+			describe(below(v), strict.Join(path, name))
+		}
+	}
+	if items, ok := s["items"].(strict.Schema); ok {
+		describe(items, path+"[]")
+	}
+	if entry, ok := s["additionalProperties"].(strict.Schema); ok {
+		describe(entry, path+".NAME")
+	}
+	choices, _ := s["anyOf"].([]any)
+	for _, c := range choices {
+		part := below(c)
+		describe(part, path)
+		delete(part, "description") // stands beside anyOf
+	}
+}
+
+func below(v any) strict.Schema {
+	s, _ := v.(strict.Schema)
+	return s
+}
+
+// patternOf is what a text of one kind must look like; it never refuses what Parse takes.
+func patternOf(kind string) string {
+	switch kind {
+	case "name":
+		return NamePattern.String()
+	case "topic":
+		return topicPattern.String()
+	case "duration":
+		return `^(0|([0-9.]+(d|h|m|s|ms|us|µs|μs|ns))+)$`
+	case "percentage":
+		return percentPattern.String() + "|^0$"
+	case "rate":
+		return `^(0|[0-9]+(\.[0-9]+)? ?([kMGT]i?)?B ?/s)$`
+	case "fail":
+		return `^fail$`
+	case "start point":
+		return `^(earliest|latest|-[0-9].*|[0-9]{4}-[0-9]{2}-[0-9]{2}.*)$`
+	}
+	return ""
+}
