@@ -31,6 +31,7 @@ type Compiled struct {
 	laned   string   // Partial with one more key, laneAlias, carried up from source
 	source  []column // declared and meta columns with their DuckDB types
 	outputs []column // keys and states with theirs
+	answers []column // the select list with theirs
 }
 
 // compiler takes one query apart. Its owner is the goroutine of Compile.

@@ -31,6 +31,9 @@ func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
 		out.Oracle = prelude + "SELECT * FROM (" + out.Oracle + ")"
 	}
 	out.Layout, out.outputs = c.layout(states), c.outputs(states)
+	for _, it := range c.items {
+		out.answers = append(out.answers, column{it.name, it.duck})
+	}
 	return out, nil
 }
 

@@ -1,0 +1,86 @@
+package law
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// Generate makes n records of the declared columns at random, for a job whose topic has none: few different values, so
+// that keys meet, and some fields missing.
+func Generate(source job.Source, n int, seed uint64) ([]*kgo.Record, error) {
+	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // it has to be repeatable
+	out := make([]*kgo.Record, n)
+	for i := range out {
+		fields := map[string]any{}
+		for _, c := range source.Columns {
+			if r.IntN(20) > 0 {
+				fields[c.Name] = value(r, c)
+			}
+		}
+		text, err := json.Marshal(fields)
+		if err != nil {
+			return nil, fmt.Errorf("make a record: %w", err)
+		}
+		out[i] = &kgo.Record{
+			Topic: source.Topics[r.IntN(len(source.Topics))], Partition: int32(r.IntN(3)), Offset: int64(i), Value: text, //nolint:gosec // below 3
+			Timestamp: firstTime().Add(time.Duration(i) * time.Second),
+		}
+	}
+	return out, nil
+}
+
+func firstTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// value is one of few values of a declared column, as JSON holds it.
+func value(r *rand.Rand, c job.Column) any {
+	n := r.IntN(50)
+	at := firstTime().Add(time.Duration(r.IntN(72*60)) * time.Minute)
+	base, _, _ := strings.Cut(c.Type, "(")
+	switch base {
+	case "boolean":
+		return n%2 == 0
+	case "smallint", "integer", "bigint":
+		return (n - 10) * (1 + 799*r.IntN(2)) // 800 is the most that a smallint holds 39 of
+	case "real", "double precision":
+		return float64(n-10) / 4
+	case "numeric":
+		return n % 10
+	case "bytea":
+		return base64.StdEncoding.EncodeToString([]byte{byte(n)})
+	case "date":
+		return at.Format(time.DateOnly)
+	case "time without time zone":
+		return at.Format("15:04:05")
+	case "timestamp without time zone", "timestamp with time zone":
+		return moment(at, c.Unit, base)
+	case "uuid":
+		return fmt.Sprintf("00000000-0000-4000-8000-%012d", n%8)
+	case "json", "jsonb":
+		return map[string]any{"n": n % 4}
+	}
+	return string(rune('a' + n%6))
+}
+
+// moment is a time as the column's unit has it.
+func moment(at time.Time, unit, typ string) any {
+	switch unit {
+	case "s":
+		return at.Unix()
+	case "ms":
+		return at.UnixMilli()
+	case "us":
+		return at.UnixMicro()
+	}
+	if typ == "timestamp without time zone" {
+		return at.Format("2006-01-02T15:04:05")
+	}
+	return at.Format(time.RFC3339)
+}

@@ -1,0 +1,155 @@
+package law_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/law"
+	"github.com/kappactl/kappactl/internal/pgtest"
+	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/serving"
+	"github.com/kappactl/kappactl/speedlayer"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+func deps(t *testing.T) law.Deps {
+	t.Helper()
+	pool, _ := pgtest.New(t)
+	return law.Deps{Pool: pool, Statements: speedlayer.Store{}, Views: serving.New(serving.Config{}), StagingColumn: speedlayer.StagingColumn}
+}
+
+func compile(t *testing.T, text string) (*job.Spec, *query.Compiled) {
+	t.Helper()
+	spec, err := job.Parse("job.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := query.Compile(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec, c
+}
+
+const everyType = `
+job: everything
+source:
+  topics: [a, b]
+  columns: {b: boolean, s: smallint, i: integer, l: bigint, r: real, d: double precision, n: "numeric(10,2)", t: text, y: bytea, a: date,
+    m: time, p: timestamp, z: timestamptz, ms: {type: timestamptz, unit: ms}, u: uuid, j: jsonb}
+query: |
+  SELECT b, t, date_trunc('day', z) AS day, u, count(*) AS c, count(s) AS cs, sum(l) AS l, avg(i) AS i, avg(d) AS d, sum(r) AS r, sum(n) AS n,
+         min(a) AS a, max(p) AS p, max(ms) AS ms, min(t) AS lowest, max(m) AS m
+  FROM source WHERE l IS NOT NULL OR y IS NULL GROUP BY ALL
+serve: {view: public.everything, where: c > 1, columns: {twice: c * 2}}
+`
+
+func TestTheLawHoldsForEveryExampleAndType(t *testing.T) {
+	d := deps(t)
+	texts := map[string]string{"every type": everyType, "no group": strings.Replace(everyType, "SELECT b, t, date_trunc('day', z) AS day, u, count", "SELECT count", 1)}
+	texts["no group"] = strings.Replace(texts["no group"], " GROUP BY ALL", "", 1)
+	paths, err := filepath.Glob("../../examples/*.yaml")
+	if err != nil || len(paths) < 5 {
+		t.Fatal(paths, err)
+	}
+	for _, p := range paths {
+		text, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[filepath.Base(p)] = string(text)
+	}
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			spec, c := compile(t, text)
+			records, err := law.Generate(spec.Source, 800, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := law.Check(t.Context(), d, spec, c, records, law.Options{Rounds: 6, Seed: 42})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !report.Holds || report.Rows == 0 || report.Rejected > report.Records/10 || report.Seed != 42 || report.Rounds != 6 {
+				t.Errorf("%+v %s", report, cmp.Diff(nil, report.Failure))
+			}
+		})
+	}
+}
+
+func TestALawThatIsBrokenIsFoundWithItsKeysAndTheSameSeedFindsTheSame(t *testing.T) {
+	d := deps(t)
+	spec, c := compile(t, everyType)
+	for i := range c.Layout.States {
+		c.Layout.States[i].Aggregate = strings.ReplaceAll(c.Layout.States[i].Aggregate, "sum(", "max(")
+	}
+	records, err := law.Generate(spec.Source, 300, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failures []*law.Failure
+	for range 2 {
+		report, err := law.Check(t.Context(), d, spec, c, records, law.Options{Rounds: 5, Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := report.Failure
+		if report.Holds || f == nil || len(f.Differences) == 0 || len(f.Differences) > 10 || len(f.Differences[0].Key) != 4 || f.Differences[0].Want == nil {
+			t.Fatalf("%+v", report)
+		}
+		failures = append(failures, f)
+	}
+	if diff := cmp.Diff(failures[0], failures[1]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNothingIsLeftBehind(t *testing.T) {
+	d := deps(t)
+	spec, c := compile(t, everyType)
+	records, err := law.Generate(spec.Source, 50, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := relations(t, d)
+	if _, err := law.Check(t.Context(), d, spec, c, records, law.Options{Rounds: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, relations(t, d)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func relations(t *testing.T, d law.Deps) string {
+	t.Helper()
+	var names string
+	if err := d.Pool.QueryRow(t.Context(), "SELECT string_agg(relnamespace::regnamespace || '.' || relname, ' ' ORDER BY oid) FROM pg_class WHERE relnamespace::regnamespace::text NOT LIKE 'pg_toast%'").Scan(&names); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestAQueryThatFailsOnARecordSaysSo(t *testing.T) {
+	spec, c := compile(t, `
+job: fails
+source: {topics: [t], columns: {k: text, n: text}}
+query: SELECT k, sum(CAST(n AS INTEGER)) AS n FROM source GROUP BY k
+serve: {view: public.fails}
+`)
+	records, err := law.Generate(spec.Source, 20, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = law.Check(t.Context(), deps(t), spec, c, records, law.Options{Rounds: 1})
+	var failed *query.ExecError
+	if !errors.As(err, &failed) {
+		t.Errorf("%v is no *query.ExecError", err)
+	}
+}

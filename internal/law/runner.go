@@ -1,0 +1,133 @@
+package law
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kappactl/kappactl/internal/format"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/query"
+)
+
+// Row is one row as texts; nil is NULL.
+type Row []*string
+
+// Rejected is a record that the decoder refused: it becomes a dead letter.
+type Rejected struct {
+	Record *kgo.Record
+	format.Reject
+}
+
+// Runner runs a job's query over records at hand. One goroutine owns it.
+type Runner struct {
+	spec     *job.Spec
+	compiled *query.Compiled
+	session  *query.Session
+}
+
+// NewRunner starts an engine. Close ends it.
+func NewRunner(ctx context.Context, spec *job.Spec, c *query.Compiled) (*Runner, error) {
+	session, err := query.Open(ctx, query.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return &Runner{spec: spec, compiled: c, session: session}, nil
+}
+
+// Close ends the engine.
+func (r *Runner) Close() error { return r.session.Close() }
+
+// Session is the engine.
+func (r *Runner) Session() *query.Session { return r.session }
+
+// Answer runs the query once over the records: its own columns as texts in PostgreSQL's input syntax.
+func (r *Runner) Answer(ctx context.Context, records []*kgo.Record) ([]Row, error) {
+	return r.texts(ctx, r.compiled.Answer(), r.compiled.Fields, records)
+}
+
+// Judge tells the records that can be processed from those that become dead letters.
+func (r *Runner) Judge(records []*kgo.Record) (good []*kgo.Record, bad []Rejected, err error) {
+	decoder, err := format.New(r.spec.Source, r.compiled.Fields)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer decoder.Close()
+	for _, rec := range records {
+		if reject := decoder.Append(rec); reject != nil {
+			bad = append(bad, Rejected{rec, *reject})
+		} else {
+			good = append(good, rec)
+		}
+	}
+	return good, bad, nil
+}
+
+// batchRecords is how many records the engine gets at once.
+const batchRecords = 10_000
+
+// texts runs a statement of text columns over records.
+func (r *Runner) texts(ctx context.Context, sql string, fields []string, records []*kgo.Record) (out []Row, err error) {
+	in, err := r.reader(fields, records)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Release()
+	err = r.session.Run(ctx, sql, in, func(b arrow.RecordBatch) error {
+		columns := make([]array.StringLike, b.NumCols())
+		for i, c := range b.Columns() {
+			s, ok := c.(array.StringLike)
+			if !ok {
+				return fmt.Errorf("column %d came as %s, not as text", i, c.DataType())
+			}
+			columns[i] = s
+		}
+		for row := range int(b.NumRows()) {
+			values := make(Row, len(columns))
+			for i, c := range columns {
+				if !c.IsNull(row) {
+					text := strings.Clone(c.Value(row)) // the engine owns the bytes
+					values[i] = &text
+				}
+			}
+			out = append(out, values)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// reader decodes records into batches; those that are refused are left out.
+func (r *Runner) reader(fields []string, records []*kgo.Record) (array.RecordReader, error) {
+	decoder, err := format.New(r.spec.Source, fields)
+	if err != nil {
+		return nil, err
+	}
+	defer decoder.Close()
+	var batches []arrow.RecordBatch
+	take := func() {
+		if decoder.Len() > 0 {
+			batches = append(batches, decoder.Take())
+		}
+	}
+	for _, rec := range records {
+		_ = decoder.Append(rec) // a dead letter counts nowhere
+		if decoder.Len() >= batchRecords {
+			take()
+		}
+	}
+	take()
+	in, err := array.NewRecordReader(decoder.Schema(), batches)
+	for _, b := range batches {
+		b.Release()
+	}
+	if err != nil {
+		return nil, errors.Join(errors.New("join decoded records"), err)
+	}
+	return in, nil
+}
