@@ -42,7 +42,7 @@ func TestDeployRefusesAWrongFileBeforeItConnects(t *testing.T) {
 
 func TestCheckShowsTheResultingTable(t *testing.T) {
 	code, out, errs := runCLI(t, "check", filepath.Join("..", "..", "examples", "pageviews.yaml"))
-	if code != 0 || !strings.HasPrefix(out, "column\ttype\tstored_as\texact\nurl\ttext\tkey\texact\n") || errs != "law: not checked\n" {
+	if code != 0 || !strings.HasPrefix(out, "column\ttype\tstored_as\texact\nurl\ttext\tkey\texact\n") || !strings.HasPrefix(errs, "law: not checked: no database") {
 		t.Errorf("exit %d\nstdout: %s\nstderr: %s", code, out, errs)
 	}
 	code, out, _ = runCLI(t, "check", filepath.Join("..", "..", "examples", "pageviews.yaml"), "-o", "json")

@@ -11,6 +11,7 @@ func commands(a *app) []*cobra.Command {
 		newDemo(a, runDemo),
 		newInit(a, runInit),
 		newCheck(a, runCheck),
+		newTest(a, runTest),
 		newDeploy(a, runDeploy),
 		newWait(a, runWait),
 		newPromote(a, runPromote),

@@ -1,0 +1,11 @@
+// Package jobtest runs the tests that stand in a job file: given records, the rows that come out are compared with those
+// expected.
+//
+// Records go through the decoder of the job's format and the query runs in the engine that agents use, without broker or
+// database (DuckDB). With a database each record is a part of its own, merged and finished by PostgreSQL in temporary
+// tables, and the rows are those that the view would show: with serve.columns and serve.where.
+//
+// Given records are those of partition 0 of the first topic, with offsets from 0 and without timestamp, key and headers.
+// Values are compared as values of their column's type: "2026-01-01T10:00:00Z" is any spelling of that moment. Columns
+// that an expected row does not name are not compared.
+package jobtest

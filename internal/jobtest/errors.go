@@ -1,0 +1,41 @@
+package jobtest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/kappactl/kappactl/internal/query"
+)
+
+// testError is a fault of the test or of the SQL that it runs: the test fails, the others go on.
+type testError struct{ text string }
+
+func (e *testError) Error() string { return e.text }
+
+func failf(format string, args ...any) error { return &testError{fmt.Sprintf(format, args...)} }
+
+// servedError tells SQL of the job file that PostgreSQL refuses from a database that fails.
+func servedError(err error) error {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return failf("serve.columns or serve.where (PostgreSQL SQL): %s", server.Message)
+	}
+	return err
+}
+
+// failure is what a test's own fault says.
+func failure(err error) (string, bool) {
+	var own *testError
+	var exec *query.ExecError
+	switch {
+	case errors.As(err, &own):
+		return own.text, true
+	case errors.As(err, &exec):
+		cause, _, _ := strings.Cut(strings.Join(strings.Fields(exec.Error()), " "), " LINE 1:")
+		return "the query (DuckDB SQL) fails on the given records: " + cause, true
+	}
+	return "", false
+}
