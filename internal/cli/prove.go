@@ -98,7 +98,7 @@ func (o checkOptions) prove(ctx context.Context, c *compiled) (state string, p p
 
 // sampled are the oldest and the newest records of the topics; without any it says why.
 func (o checkOptions) sampled(ctx context.Context, s config.Settings, spec *job.Spec) ([]*kgo.Record, string) {
-	brokers, err := kafkaConfig(s)
+	brokers, err := kafkaConfig(ctx, s)
 	if err != nil {
 		return nil, oneLine(err)
 	}

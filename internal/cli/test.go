@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/jobtest"
+	"github.com/kappactl/kappactl/internal/trial"
 	"github.com/kappactl/kappactl/internal/law"
 	"github.com/kappactl/kappactl/internal/render"
 )
@@ -45,7 +45,7 @@ type testResult struct {
 	Job    job.Name         `json:"job"`
 	Passed int              `json:"passed"`
 	Failed int              `json:"failed"`
-	Tests  []jobtest.Result `json:"tests"`
+	Tests  []trial.Result `json:"tests"`
 }
 
 func runTest(ctx context.Context, o testOptions) error {
@@ -63,11 +63,11 @@ func runTest(ctx context.Context, o testOptions) error {
 		deps := merging(pool)
 		merge = &deps
 	}
-	results, err := jobtest.Run(ctx, c.spec, c.query, merge)
+	results, err := trial.Run(ctx, c.spec, c.query, merge)
 	if err != nil {
 		return err
 	}
-	out := testResult{Job: c.spec.Job, Tests: append([]jobtest.Result{}, results...)}
+	out := testResult{Job: c.spec.Job, Tests: append([]trial.Result{}, results...)}
 	for _, r := range results {
 		if r.OK {
 			out.Passed++
@@ -113,13 +113,13 @@ func (r testResult) print(w io.Writer, style render.Style) error {
 }
 
 // testLines say what is wrong with a test, one line a thing.
-func testLines(t jobtest.Result) []string {
+func testLines(t trial.Result) []string {
 	var out []string
 	if t.Error != "" {
 		out = append(out, t.Error)
 	}
 	for _, d := range t.Differences {
-		if d.Kind != jobtest.Changed {
+		if d.Kind != trial.Changed {
 			out = append(out, fmt.Sprintf("%s row: %s", d.Kind, rowText(d.Row)))
 			continue
 		}

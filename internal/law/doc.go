@@ -11,5 +11,5 @@
 //
 // Every random choice comes from one seed, which the report names, so that a failure can be run again.
 //
-// The same tables run a job's own tests through PostgreSQL (package jobtest).
+// The same tables run a job's own tests through PostgreSQL (package trial).
 package law

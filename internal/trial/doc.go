@@ -1,4 +1,4 @@
-// Package jobtest runs the tests that stand in a job file: given records, the rows that come out are compared with those
+// Package trial runs the tests that stand in a job file: given records, the rows that come out are compared with those
 // expected.
 //
 // Records go through the decoder of the job's format and the query runs in the engine that agents use, without broker or
@@ -8,4 +8,4 @@
 // Given records are those of partition 0 of the first topic, with offsets from 0 and without timestamp, key and headers.
 // Values are compared as values of their column's type: "2026-01-01T10:00:00Z" is any spelling of that moment. Columns
 // that an expected row does not name are not compared.
-package jobtest
+package trial

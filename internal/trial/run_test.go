@@ -1,4 +1,4 @@
-package jobtest_test
+package trial_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/jobtest"
+	"github.com/kappactl/kappactl/internal/trial"
 	"github.com/kappactl/kappactl/internal/law"
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/internal/query"
@@ -33,7 +33,7 @@ serve:
 const given = `given: ['{"url":"/a","ts":"2026-01-01T10:05:00Z","ms":5,"price":1.10}', '{"url":"/a","ts":"2026-01-01T10:06:00Z","ms":6,"price":2.20}', '{"url":"/b","ts":"2026-01-01T11:00:00Z"}', '{"url":1}', '{"url":null,"ts":"2026-01-01T10:05:00Z"}']`
 
 // both runs the job's tests in the engine and through PostgreSQL.
-func both(t *testing.T, text string, check func(t *testing.T, r []jobtest.Result)) {
+func both(t *testing.T, text string, check func(t *testing.T, r []trial.Result)) {
 	t.Helper()
 	spec, err := job.Parse("job.yaml", []byte(text))
 	if err != nil {
@@ -45,9 +45,9 @@ func both(t *testing.T, text string, check func(t *testing.T, r []jobtest.Result
 	}
 	pool, _ := pgtest.New(t)
 	merge := law.Deps{Pool: pool, Statements: speedlayer.Store{}, Views: serving.New(serving.Config{}), StagingColumn: speedlayer.StagingColumn}
-	for engine, deps := range map[string]*law.Deps{jobtest.DuckDB: nil, jobtest.PostgreSQL: &merge} {
+	for engine, deps := range map[string]*law.Deps{trial.DuckDB: nil, trial.PostgreSQL: &merge} {
 		t.Run(engine, func(t *testing.T) {
-			results, err := jobtest.Run(t.Context(), spec, c, deps)
+			results, err := trial.Run(t.Context(), spec, c, deps)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,7 +69,7 @@ tests:
     expect:
       - {url: /b, hour: "2026-01-01 11:00:00+00", views: 1, total: null, mean: null, paid: null}
       - {url: /a, hour: "2026-01-01T11:00:00+01:00", views: 2, total: 11, mean: 5.5, paid: 3.3, newest: "2026-01-01T10:06:00Z", paid_per_view: 1.65}
-`, func(t *testing.T, results []jobtest.Result) {
+`, func(t *testing.T, results []trial.Result) {
 		r := results[0]
 		if !r.OK || r.Rows != 2 || r.Error != "" {
 			t.Errorf("%+v", r)
@@ -77,7 +77,7 @@ tests:
 		if len(r.DeadLetters) != 1 || r.DeadLetters[0].Record != 4 || r.DeadLetters[0].Reason != "wrong_type" {
 			t.Errorf("%+v", r.DeadLetters)
 		}
-		if unseen := r.Unseen == "serve.columns.paid_per_view"; unseen != (r.Engine == jobtest.DuckDB) {
+		if unseen := r.Unseen == "serve.columns.paid_per_view"; unseen != (r.Engine == trial.DuckDB) {
 			t.Errorf("%s: unseen %q", r.Engine, r.Unseen)
 		}
 	})
@@ -92,7 +92,7 @@ tests:
   - name: right
     given: []
     expect: []
-`, func(t *testing.T, results []jobtest.Result) {
+`, func(t *testing.T, results []trial.Result) {
 		r := results[0]
 		var kinds []string
 		for _, d := range r.Differences {
@@ -102,7 +102,7 @@ tests:
 			t.Error(diff)
 		}
 		want, got := "3", "2"
-		if diff := cmp.Diff(map[string]jobtest.Values{"views": {Want: &want, Got: &got}}, r.Differences[0].Columns); diff != "" {
+		if diff := cmp.Diff(map[string]trial.Values{"views": {Want: &want, Got: &got}}, r.Differences[0].Columns); diff != "" {
 			t.Error(diff)
 		}
 		if !results[1].OK {
@@ -116,7 +116,7 @@ func TestWhatATestGetsWrongIsItsOwnFailure(t *testing.T) {
 tests:
   - {name: no such column, given: [], expect: [{uurl: /a}]}
   - {name: no such value, given: [], expect: [{views: many}]}
-`, func(t *testing.T, results []jobtest.Result) {
+`, func(t *testing.T, results []trial.Result) {
 		for i, want := range []string{`expect[0] names "uurl", which is no column of the result: url, hour, views`, `expect[0]: many is not a value of column "views" (bigint)`} {
 			if r := results[i]; r.OK || !strings.HasPrefix(r.Error, want) {
 				t.Errorf("%q, want %q", r.Error, want)
@@ -130,7 +130,7 @@ func TestAQueryThatFailsOnAGivenRecordFailsTheTest(t *testing.T) {
 	both(t, text+`
 tests:
   - {name: fails, `+given+`, expect: []}
-`, func(t *testing.T, results []jobtest.Result) {
+`, func(t *testing.T, results []trial.Result) {
 		if r := results[0]; r.OK || !strings.Contains(r.Error, "DuckDB SQL") || !strings.Contains(r.Error, "/a") {
 			t.Errorf("%+v", r)
 		}
@@ -141,9 +141,9 @@ func TestTheConditionOfTheViewIsSeenByPostgreSQLOnly(t *testing.T) {
 	both(t, head+`  where: views > 1
 tests:
   - {name: hidden, `+given+`, expect: [{url: /a, views: 2}]}
-`, func(t *testing.T, results []jobtest.Result) {
+`, func(t *testing.T, results []trial.Result) {
 		r := results[0]
-		if !r.OK || (r.Rows == 1) != (r.Engine == jobtest.PostgreSQL) || (r.Unseen == "serve.where") != (r.Engine == jobtest.DuckDB) {
+		if !r.OK || (r.Rows == 1) != (r.Engine == trial.PostgreSQL) || (r.Unseen == "serve.where") != (r.Engine == trial.DuckDB) {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -153,8 +153,8 @@ func TestSQLThatPostgreSQLRefusesFailsTheTestThere(t *testing.T) {
 	both(t, strings.Replace(head, "round(paid / views, 2)", "no_such(paid)", 1)+`
 tests:
   - {name: refused, `+given+`, expect: []}
-`, func(t *testing.T, results []jobtest.Result) {
-		if r := results[0]; r.Engine == jobtest.PostgreSQL && !strings.Contains(r.Error, "PostgreSQL SQL") || r.OK {
+`, func(t *testing.T, results []trial.Result) {
+		if r := results[0]; r.Engine == trial.PostgreSQL && !strings.Contains(r.Error, "PostgreSQL SQL") || r.OK {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -164,7 +164,7 @@ func TestARecordThatStopsTheJobFailsTheTest(t *testing.T) {
 	both(t, strings.Replace(head, "query: |", "  on_error: fail\nquery: |", 1)+`
 tests:
   - {name: stops, `+given+`, expect: []}
-`, func(t *testing.T, results []jobtest.Result) {
+`, func(t *testing.T, results []trial.Result) {
 		if r := results[0]; r.OK || !strings.Contains(r.Error, "record 4") {
 			t.Errorf("%+v", r)
 		}
@@ -177,7 +177,7 @@ tests:
   - name: partial rows
     `+given+`
     expect: [{views: 1}, {url: /b}]
-`, func(t *testing.T, results []jobtest.Result) {
+`, func(t *testing.T, results []trial.Result) {
 		// {views: 1} fits /b only, and /b is what {url: /b} needs: one of the two is missing.
 		if r := results[0]; r.OK || len(r.Differences) != 2 {
 			t.Errorf("%+v", r)
