@@ -55,7 +55,6 @@ func or[T comparable](v, fallback T) T {
 type Engine struct {
 	Deps
 	config  Config
-	store   Store
 	replays chan struct{} // a version that replays holds one
 	workers chan struct{} // a segment that is being read holds one
 

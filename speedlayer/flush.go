@@ -117,7 +117,7 @@ func (l *live) sortOut(parts []part, rows map[job.Partition]*lockedRow) {
 		case faulted:
 			l.halt(p.owned)
 		case tooFar:
-			p.owned.hold = row.Hold
+			p.hold = row.Hold
 		case fits:
 		}
 	}

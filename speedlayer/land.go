@@ -75,7 +75,7 @@ func orEnded(err error) error {
 func (l *landing) abort(err error) error {
 	if l.pipe != nil {
 		l.pipe.CloseWithError(err)
-		<-l.done
+		<-l.done //nolint:errcheck // rolled back because of err
 	}
 	return err
 }
