@@ -1,99 +1,68 @@
 package query
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
 
-// merge is how two stored states of a key become one.
-type merge string
-
-const (
-	mergeSum merge = "sum"
-	mergeMin merge = "min"
-	mergeMax merge = "max"
-)
-
-// state is one stored partial state: the DuckDB expression that computes it from records, and how it merges.
-type state struct {
-	name  string
-	value tree
-	merge merge
-	duck  string // DuckDB type, known after PARTIAL was described
-	pg    string
-}
-
-// combine merges the stored state (row t) with the arriving one (row e), as PostgreSQL text.
-func (s state) combine() string {
-	t, e := "t."+ident(s.name), "e."+ident(s.name)
-	if textual(s.pg) {
-		t, e = t+collateC, e+collateC
-	}
-	switch s.merge {
-	case mergeMin:
-		return "least(" + t + ", " + e + ")"
-	case mergeMax:
-		return "greatest(" + t + ", " + e + ")"
-	default:
-		return t + " + " + e
-	}
-}
-
-// aggregate merges many states of one key (rows e), as PostgreSQL text. Over no rows it gives what the query gives over no
-// records.
-func (s state) aggregate() string {
-	e := "e." + ident(s.name)
-	if s.merge == mergeSum {
-		return fmt.Sprintf("coalesce(sum(%s), 0)::%s", e, s.pg)
-	}
-	switch {
-	case textual(s.pg):
-		return fmt.Sprintf("%s(%s%s)", s.merge, e, collateC)
-	case s.pg == "boolean": // PostgreSQL has no min(boolean)
-		if s.merge == mergeMin {
-			return "bool_and(" + e + ")"
-		}
-		return "bool_or(" + e + ")"
-	case s.pg == "uuid": // nor min(uuid) and min(bytea) before release 18; their text orders as they do
-		return fmt.Sprintf("%s(%s::text%s)::uuid", s.merge, e, collateC)
-	case s.pg == "bytea":
-		return fmt.Sprintf("decode(%s(encode(%s, 'hex')%s), 'hex')", s.merge, e, collateC)
-	default:
-		return fmt.Sprintf("%s(%s)", s.merge, e)
-	}
-}
-
 // mergeable says that an aggregate function can be taken apart.
-func mergeable(name string) bool {
+func mergeable(name string) bool { return formOf(canonical(name)) != nil }
+
+// canonical is a function's name without the spellings that mean the same.
+func canonical(name string) string {
 	switch name {
-	case "count", "count_star", "sum", "avg", "mean", "min", "max":
-		return true
+	case "count_star":
+		return "count"
+	case "countif":
+		return "count_if"
+	case "mean":
+		return "avg"
+	case "arbitrary":
+		return "first"
+	case "argmin", "min_by":
+		return "arg_min"
+	case "argmax", "max_by":
+		return "arg_max"
+	case "variance":
+		return "var_samp"
+	case "stddev":
+		return "stddev_samp"
+	default:
+		return name
 	}
-	return false
+}
+
+// arguments is how many arguments the aggregate may have; more of them ask for a list.
+func arguments(function string) int {
+	switch function {
+	case "arg_min", "arg_max", "arg_min_null", "arg_max_null", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2":
+		return 2
+	}
+	return 1
 }
 
 // aggregateCure says what to use in place of an aggregate that is not supported.
 func aggregateCure(name string) string {
 	switch name {
-	case "count_if", "countif":
-		return "write count(*) FILTER (WHERE …)"
-	case "bool_and":
-		return "write min(x): false counts as less than true"
-	case "bool_or":
-		return "write max(x): true counts as more than false"
 	case "fsum", "kahan_sum", "sumkahan", "sum_no_overflow":
 		return "use sum(x); cast x to DECIMAL for a total that is exact in any order"
 	case "favg":
 		return "use avg(x); cast x to DECIMAL for a mean that is exact in any order"
-	case "var_pop", "var_samp", "variance", "stddev", "stddev_pop", "stddev_samp", "sem", "covar_pop", "covar_samp", "corr":
-		return "select count(x), sum(x) and sum(x * x) and compute it in serve.columns"
+	case "sem":
+		return "select stddev_pop(x) and count(x) and divide by the root in serve.columns"
+	case "regr_count":
+		return "write count(*) FILTER (WHERE x IS NOT NULL AND y IS NOT NULL)"
+	case "regr_avgx", "regr_avgy":
+		return "write avg(x) FILTER (WHERE y IS NOT NULL)"
+	case "regr_sxx", "regr_syy", "regr_sxy":
+		return "select covar_pop(y, x), or var_pop(x) FILTER (WHERE y IS NOT NULL), and the count, and multiply in serve.columns"
 	case "product", "geomean", "geometric_mean":
 		return "select sum(ln(x)) and compute exp() in serve.columns"
 	case "wavg", "weighted_avg":
 		return "select sum(x * w) and sum(w) and divide in serve.columns"
-	case "first", "first_value", "last", "last_value", "any_value", "arbitrary", "arg_min", "argmin", "min_by", "arg_max", "argmax", "max_by",
-		"arg_min_null", "arg_max_null", "arg_min_nulls_last", "arg_max_nulls_last", "nth_value":
-		return "use min(x) or max(x), or add the column to GROUP BY"
+	case "arg_min_nulls_last", "arg_max_nulls_last":
+		return "use arg_min_null(x, y) or arg_max_null(x, y)"
 	case "approx_count_distinct":
 		return "add the column to GROUP BY and count the rows of the view"
 	case "median", "quantile", "quantile_cont", "quantile_disc", "approx_quantile", "reservoir_quantile", "mode", "mad", "histogram",
@@ -102,7 +71,7 @@ func aggregateCure(name string) string {
 	case "list", "array_agg", "string_agg", "group_concat", "listagg", "bitstring_agg":
 		return "add the column to GROUP BY: one row a value"
 	default:
-		return "count, sum, avg, min and max can be merged, each with FILTER (WHERE …)"
+		return "docs/queries.md lists the aggregates that can be merged: count, sum, avg, min, max, first, last, arg_max, stddev and more, each with FILTER (WHERE …)"
 	}
 }
 
@@ -114,56 +83,76 @@ func shown(function string) string {
 	return function + "()"
 }
 
-// call is one aggregate of the select list: its function without the spellings that mean the same, and its states.
+// call is one aggregate of the select list.
 type call struct {
-	function string // count, sum, avg, min, max
+	function string // without the spellings that mean the same
 	node     tree
-	sum      string // names of its states
-	count    string
-	value    string // min or max
+	form     *form
+	names    map[string]string // of its states, by suffix
 }
 
-// storedAs names the states, for people.
-func (c call) storedAs() string {
-	if c.function == "sum" || c.function == "avg" {
-		return "sum + count"
+// text is the DuckDB text of a part for this call.
+func (c call) text(p part) string {
+	if len(c.node.list("children")) == 0 { // count(*)
+		return "count(*)"
 	}
-	return c.function
+	return p.value
 }
 
-// canonical is the function's name without the spellings that mean the same.
-func canonical(node tree) string {
-	switch name := node.function(); name {
-	case "count_star":
-		return "count"
-	case "mean":
-		return "avg"
-	default:
-		return name
+// expand reads a form's text with the arguments and the filter of a call put in.
+func (c *compiler) expand(ctx context.Context, from *call, text string) (tree, error) {
+	statements, err := c.session.parse(ctx, "SELECT "+text)
+	if err != nil {
+		return nil, fmt.Errorf("parse the form of %s: %w", from.function, err)
 	}
+	template := statements[0].child("node").list("select_list")[0]
+	arguments := map[string]tree{}
+	for i, child := range from.node.list("children") {
+		arguments[[]string{"x", "y"}[i]] = child
+	}
+	filled := fill(template, arguments)
+	if filter := from.node.child("filter"); filter != nil {
+		both, err := c.session.parse(ctx, "SELECT x AND y")
+		if err != nil {
+			return nil, fmt.Errorf("parse the form of %s: %w", from.function, err)
+		}
+		c.filter(filled, filter, both[0].child("node").list("select_list")[0])
+	}
+	strip(filled)
+	return filled, nil
 }
 
-// as copies an aggregate call with another function over the same argument and filter.
-func as(node tree, function string) tree {
-	c := node.clone()
-	c["function_name"], c["alias"] = function, ""
-	return c
+// filter adds a filter to the aggregates in an expression.
+func (c *compiler) filter(e, filter, both tree) {
+	each(e, func(n tree) bool {
+		if n.class() != classFunction || !c.functions.aggregate(n.function()) || c.functions[n.function()].scalar {
+			return true
+		}
+		add := filter.clone()
+		if own := n.child("filter"); own != nil {
+			add = fill(both, map[string]tree{"x": add, "y": own})
+		}
+		n["filter"] = map[string]any(add)
+		return false
+	})
 }
 
 // finish computes the aggregate's value from its states in row s, as PostgreSQL text.
-func (c call) finish(sumType string) string {
-	s, n := "s."+ident(c.sum), "s."+ident(c.count)
-	switch c.function {
-	case "count":
-		return n
-	case "sum":
-		return fmt.Sprintf("CASE WHEN %s > 0 THEN %s END", n, s)
-	case "avg":
-		if !strings.HasPrefix(sumType, "double") {
-			s += "::double precision"
-		}
-		return fmt.Sprintf("CASE WHEN %s > 0 THEN %s / %s::double precision END", n, s, n)
-	default:
-		return "s." + ident(c.value)
+func (c call) finish(states []*state) string {
+	text := c.form.finish
+	if c.function == "avg" && find(states, c.names["__s"]).pg != "double precision" {
+		text = strings.ReplaceAll(text, "{__s}", "{__s}::double precision")
 	}
+	for suffix, name := range c.names {
+		text = strings.ReplaceAll(text, "{"+suffix+"}", "s."+ident(name))
+	}
+	return text
+}
+
+// exact says that the value does not depend on how the records are split.
+func (c call) exact(states []*state) bool {
+	if total := c.names["__s"]; total != "" {
+		return find(states, total).pg == "numeric"
+	}
+	return !c.form.approx
 }

@@ -30,8 +30,17 @@ type Compiled struct {
 
 	laned   string   // Partial with one more key, laneAlias, carried up from source
 	source  []column // declared and meta columns with their DuckDB types
-	outputs []column // keys and states with theirs
+	outputs []output // keys and states with theirs
 	answers []column // the select list with theirs
+
+	places   bool // its aggregates go by time and place in the log
+	oneTopic bool
+}
+
+// output is a column of PARTIAL and how its values are written in PostgreSQL's syntax.
+type output struct {
+	column
+	write func(value, duck string) string
 }
 
 // compiler takes one query apart. Its owner is the goroutine of Compile.

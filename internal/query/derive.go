@@ -9,22 +9,29 @@ import (
 
 // derive builds PARTIAL, MERGE and FINISH of a query that passed.
 func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
+	states, err := c.states(ctx)
+	if err != nil {
+		return nil, err
+	}
 	forms, err := c.templates(ctx)
 	if err != nil {
 		return nil, err
 	}
-	states := c.states(forms)
-	out := &Compiled{Fields: c.fields(), source: c.source}
-	if out.Partial, err = c.session.write(ctx, c.partial(forms, states, false)); err != nil {
+	out := &Compiled{Fields: c.fields(), source: c.source, places: c.ties(), oneTopic: len(c.spec.Source.Topics) == 1}
+	if out.Partial, err = c.session.write(ctx, c.partial(forms, states, forms.carried(out.places, false))); err != nil {
 		return nil, err
 	}
-	if out.laned, err = c.session.write(ctx, c.partial(forms, states, true)); err != nil {
+	if out.laned, err = c.session.write(ctx, c.partial(forms, states, forms.carried(out.places, true))); err != nil {
 		return nil, err
 	}
-	if err := c.typeStates(ctx, out.Partial, states); err != nil {
+	if err := c.typeStates(ctx, out.prelude(1)+"SELECT * FROM ("+out.Partial+")", states); err != nil {
 		return nil, err
 	}
-	if out.Oracle, err = c.session.write(ctx, c.oracle(forms, states)); err != nil {
+	oracle, err := c.oracle(ctx, states, forms.carried(out.places, false))
+	if err != nil {
+		return nil, err
+	}
+	if out.Oracle, err = c.session.write(ctx, oracle); err != nil {
 		return nil, err
 	}
 	if prelude := out.prelude(1); prelude != "" {
@@ -37,8 +44,13 @@ func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
 	return out, nil
 }
 
+// ties says that an aggregate goes by place in the log.
+func (c *compiler) ties() bool {
+	return slices.ContainsFunc(c.items, func(it item) bool { return it.call != nil && it.call.form.ties })
+}
+
 // states gives every aggregate its states; equal states of two aggregates are stored once.
-func (c *compiler) states(forms templates) []*state {
+func (c *compiler) states(ctx context.Context) ([]*state, error) {
 	var out []*state
 	var outputs []string
 	for _, it := range c.items {
@@ -47,39 +59,40 @@ func (c *compiler) states(forms templates) []*state {
 	free := takenNames(outputs...)
 	relation := relationName(c.node.child("from_table"))
 	known := map[string]*state{}
-	add := func(name func() string, m merge, value tree) string {
-		sig := string(m) + value.signature(relation)
-		if s := known[sig]; s != nil {
-			return s.name
-		}
-		s := &state{name: name(), value: value, merge: m}
-		known[sig] = s
-		out = append(out, s)
-		return s.name
-	}
 	for i := range c.items {
 		it := &c.items[i]
 		if it.call == nil {
 			continue
 		}
-		own := func() string { return it.name }
-		suffixed := func(suffix string) func() string {
-			return func() string { return free.stored(it.name, suffix, i+1) }
+		it.call.names = map[string]string{}
+		var added []*state
+		for _, p := range it.call.form.parts {
+			value, err := c.expand(ctx, it.call, it.call.text(p))
+			if err != nil {
+				return nil, err
+			}
+			sig := string(p.merge) + value.signature(relation)
+			s := known[sig]
+			if s == nil {
+				s = &state{name: it.name, value: value, merge: p.merge, with: p.with, place: p.place, of: it}
+				if p.suffix != "" {
+					s.name = free.stored(it.name, p.suffix, i+1)
+				}
+				known[sig] = s
+				out, added = append(out, s), append(added, s)
+			}
+			it.call.names[p.suffix] = s.name
 		}
-		switch it.call.function {
-		case "count":
-			it.call.count = add(own, mergeSum, as(it.node, it.node.function()))
-		case "sum", "avg":
-			total := fill(forms.zero, map[string]tree{"x": as(it.node, "sum")})
-			it.call.sum = add(suffixed("__s"), mergeSum, total)
-			it.call.count = add(suffixed("__n"), mergeSum, as(it.node, "count"))
-		case "min":
-			it.call.value = add(own, mergeMin, as(it.node, "min"))
-		default:
-			it.call.value = add(own, mergeMax, as(it.node, "max"))
+		for _, s := range added {
+			with := make([]string, len(s.with))
+			for j, suffix := range s.with {
+				with[j] = it.call.names[suffix]
+				s.more = append(s.more, find(out, with[j]))
+			}
+			s.with = with
 		}
 	}
-	return out
+	return out, nil
 }
 
 // find is the state of a name.
@@ -91,19 +104,20 @@ func find(states []*state, name string) *state {
 	return states[i]
 }
 
-// exact says that a total does not depend on the order of its records.
-func exact(states []*state, name string) bool { return find(states, name).pg == "numeric" }
-
 // outputs are the stored columns of PARTIAL with their DuckDB types: keys in the order of the query, then states.
-func (c *compiler) outputs(states []*state) []column {
-	var out []column
+func (c *compiler) outputs(states []*state) []output {
+	var out []output
 	for _, it := range c.items {
 		if it.key {
-			out = append(out, column{it.name, it.duck})
+			out = append(out, output{column{it.name, it.duck}, postgresText})
 		}
 	}
 	for _, s := range states {
-		out = append(out, column{s.name, s.duck})
+		write := postgresText
+		if s.place {
+			write = placeText
+		}
+		out = append(out, output{column{s.name, s.duck}, write})
 	}
 	return out
 }
@@ -139,12 +153,7 @@ func (c *compiler) viewColumn(it item, states []*state) job.ViewColumn {
 	if it.key {
 		return job.ViewColumn{Name: it.name, Type: it.pg, Finish: "s." + ident(it.name), StoredAs: "key", Exact: true, Key: true}
 	}
-	isExact := true
-	if it.call.sum != "" {
-		isExact = exact(states, it.call.sum)
-	}
 	return job.ViewColumn{
-		Name: it.name, Type: it.pg, StoredAs: it.call.storedAs(), Exact: isExact,
-		Finish: it.call.finish(find(states, it.call.sum).pg),
+		Name: it.name, Type: it.pg, StoredAs: it.call.form.stored, Exact: it.call.exact(states), Finish: it.call.finish(states),
 	}
 }

@@ -23,6 +23,10 @@ func (c *compiler) fields() []string {
 		}
 		return true
 	})
+	if c.ties() {
+		used[partitionColumn], used["_offset"], used["_timestamp"] = true, true, true
+		used["_topic"] = used["_topic"] || len(c.spec.Source.Topics) > 1
+	}
 	var out []string
 	for _, col := range c.source {
 		if used[strings.ToLower(col.name)] || positions || (stars && lists) {

@@ -126,20 +126,27 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	}
 	if e.flag("distinct") {
 		cure := "remove DISTINCT: it changes nothing here"
-		if f != "min" && f != "max" {
+		if !ignoresRepeats(f) {
 			cure = "add the column to GROUP BY: one row a value, which the view's readers can count"
 		}
 		c.refused.add(at, named(name, "DISTINCT inside an aggregate cannot be merged"), cure)
 	}
 	if len(e.child("order_bys").list("orders")) > 0 {
-		c.refused.add(at, named(name, "ORDER BY inside "+f+"() changes nothing"), "remove it")
+		cause, cure := "ORDER BY inside "+f+"() changes nothing", "remove it"
+		if form := formOf(canonical(f)); form.ties {
+			cause, cure = f+"() goes by the time and place of records in the log, and not by ORDER BY", "write arg_min(x, y) or arg_max(x, y)"
+		}
+		c.refused.add(at, named(name, cause), cure)
 	}
 	if e.flag("export_state") {
 		c.refused.add(at, named(name, "EXPORT_STATE cannot be served"), "remove it; kappactl keeps the states itself")
 	}
 	children := e.list("children")
-	if (f == "min" || f == "max") && len(children) > 1 {
-		c.refused.add(at, named(name, f+"(x, n) keeps a list, which cannot be merged"), "use "+f+"(x)")
+	function := canonical(f)
+	if len(children) > arguments(function) {
+		call := f + "(" + strings.Join([]string{"x", "y"}[:arguments(function)], ", ")
+		c.refused.add(at, named(name, call+", n) keeps a list, which cannot be merged"), "use "+call+")")
+		return nil
 	}
 	for _, child := range children {
 		c.expression(child, name)
@@ -147,7 +154,16 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	if filter := e.child("filter"); filter != nil {
 		c.expression(filter, name)
 	}
-	return &call{function: canonical(e), node: e}
+	return &call{function: function, node: e, form: formOf(function)}
+}
+
+// ignoresRepeats says that the same value twice changes nothing.
+func ignoresRepeats(function string) bool {
+	switch function {
+	case "min", "max", "bool_and", "bool_or", "bit_and", "bit_or":
+		return true
+	}
+	return formOf(canonical(function)).ties
 }
 
 // checkNames refuses names that a table of PostgreSQL cannot have beside kappactl's own columns.

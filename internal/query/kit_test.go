@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) {
 	code := pgtest.Run(m)
 	if err := goleak.Find(); err != nil && code == 0 {
-		os.Stderr.WriteString(err.Error() + "\n")
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
 		code = 1
 	}
 	os.Exit(code)

@@ -15,9 +15,9 @@ const maxKeyBytes = 2000
 // in PostgreSQL's input syntax, so that text[] parameters take them as they are, and COPY after its own escaping. The
 // casts run over groups, not records. With more than one lane its input needs FieldsFor(lanes).
 func (c *Compiled) Land(lanes int) string {
-	types := make(map[string]string, len(c.outputs))
+	types, texts := make(map[string]string, len(c.outputs)), make(map[string]string, len(c.outputs))
 	for _, o := range c.outputs {
-		types[o.name] = o.typ
+		types[o.name], texts[o.name] = o.typ, o.write("p."+ident(o.name), o.typ)
 	}
 	partial, lane := c.Partial, "'0'"
 	if lanes > 1 {
@@ -26,21 +26,20 @@ func (c *Compiled) Land(lanes int) string {
 	items := []string{lane + " AS " + job.LaneColumn}
 	guard := keyGuard(c.Layout.Keys, types)
 	for _, k := range c.Layout.Keys {
-		value := "p." + ident(k.Name)
-		text := postgresText(value, types[k.Name])
+		text := texts[k.Name]
 		if guard != "" {
 			text, guard = fmt.Sprintf("CASE WHEN %s THEN error('key_too_long: the group key holds more than %d bytes') ELSE %s END", guard, maxKeyBytes, text), ""
 		}
 		items = append(items, text+" AS "+ident(k.Name))
 	}
 	for _, s := range c.Layout.States {
-		items = append(items, postgresText("p."+ident(s.Name), types[s.Name])+" AS "+ident(s.Name))
+		items = append(items, texts[s.Name]+" AS "+ident(s.Name))
 	}
 	return c.prelude(lanes) + "SELECT " + strings.Join(items, ", ") + " FROM (" + partial + ") AS p"
 }
 
-// prelude puts the declared types and the lane into source, or is empty when there is nothing to add: readers may give
-// uuid and json columns as text.
+// prelude puts the declared types, the lane and the place in the log into source, or is empty when there is nothing to add:
+// readers may give uuid and json columns as text.
 func (c *Compiled) prelude(lanes int) string {
 	var casts []string
 	for _, col := range c.source {
@@ -54,6 +53,9 @@ func (c *Compiled) prelude(lanes int) string {
 	}
 	if lanes > 1 {
 		items += fmt.Sprintf(", %s %% %d AS %s", partitionColumn, lanes, ident(laneAlias))
+	}
+	if c.places {
+		items += ", " + placeColumns(c.oneTopic)
 	}
 	if items == "*" {
 		return ""

@@ -119,7 +119,7 @@ func (l *law) tables(layout job.Layout) {
 // upsert merges one part as a live commit does, and stages it as a segment does.
 func (l *law) upsert(layout job.Layout, rows [][]*string) {
 	names, types := layout.StagedColumns()
-	var columns, casts, keys, sets, params []string
+	var columns, casts, keys, states, combined, arriving, params []string
 	args := make([]any, len(names))
 	for i, name := range names {
 		columns = append(columns, ident(name))
@@ -135,12 +135,13 @@ func (l *law) upsert(layout job.Layout, rows [][]*string) {
 		args[i] = values
 	}
 	for _, s := range layout.States {
-		sets = append(sets, ident(s.Name)+" = "+strings.ReplaceAll(s.Combine, "e.", "excluded."))
+		states, combined, arriving = append(states, ident(s.Name)), append(combined, s.Combine), append(arriving, "excluded."+ident(s.Name))
 	}
 	list := strings.Join(columns, ", ")
 	selected := "SELECT " + strings.Join(casts, ", ") + " FROM unnest(" + strings.Join(params, ", ") + ") AS e (" + list + ")"
 	l.exec("INSERT INTO staged ("+list+") "+selected, args...)
-	l.exec("INSERT INTO v AS t ("+list+") "+selected+" ON CONFLICT ("+strings.Join(keys, ", ")+") DO UPDATE SET "+strings.Join(sets, ", "), args...)
+	l.exec("INSERT INTO v AS t ("+list+") "+selected+" ON CONFLICT ("+strings.Join(keys, ", ")+") DO UPDATE SET ("+strings.Join(states, ", ")+
+		") = (SELECT "+strings.Join(combined, ", ")+" FROM (SELECT "+strings.Join(arriving, ", ")+") AS e)", args...)
 }
 
 // served reads table as the view does, merging lanes.

@@ -1,13 +1,16 @@
 package query
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// partial is the statement that computes keys and states; laned adds the record's lane as one more key.
-func (c *compiler) partial(forms templates, states []*state, laned bool) tree {
+// partial is the statement that computes keys and states, with the hidden columns of source carried up to it; the lane among
+// them is one more key.
+func (c *compiler) partial(forms templates, states []*state, carried []tree) tree {
 	out := c.statement.clone()
 	node := out.child("node")
 	list, groups, set := []any{}, []any{}, []any{}
@@ -25,8 +28,8 @@ func (c *compiler) partial(forms templates, states []*state, laned bool) tree {
 			key(e)
 		}
 	}
-	if laned {
-		carryLane(node, forms.lane)
+	carry(node, carried)
+	if slices.ContainsFunc(carried, func(e tree) bool { return e.texts("column_names")[0] == laneAlias }) {
 		key(forms.lane.clone())
 	}
 	for _, s := range states {
@@ -54,42 +57,60 @@ func inline(node tree) {
 	})
 }
 
-// carryLane makes every row-local step below node hand on the lane column of source.
-func carryLane(node, lane tree) {
+// carry makes every row-local step below node hand on hidden columns of source.
+func carry(node tree, columns []tree) {
+	if len(columns) == 0 {
+		return
+	}
 	for _, cte := range node.child("cte_map").list("map") {
-		laneStep(cte.child("value").child("query").child("node"), lane)
+		carryStep(cte.child("value").child("query").child("node"), columns)
 	}
 	if from := node.child("from_table"); from.kind() == fromSubquery {
-		laneStep(from.child("subquery").child("node"), lane)
+		carryStep(from.child("subquery").child("node"), columns)
 	}
 }
 
-func laneStep(node, lane tree) {
-	carryLane(node, lane)
+func carryStep(node tree, columns []tree) {
+	carry(node, columns)
 	relation := relationName(node.child("from_table"))
 	for _, e := range node.list("select_list") {
 		of := e.text("relation_name")
 		if e.class() == classStar && (of == "" || strings.EqualFold(of, relation)) {
-			return // it hands the column on already
+			return // it hands the columns on already
 		}
 	}
 	list, _ := node["select_list"].([]any)
-	node["select_list"] = append(list, map[string]any(lane.clone()))
+	for _, c := range columns {
+		list = append(list, map[string]any(c.clone()))
+	}
+	node["select_list"] = list
 }
 
-// oracle is the user's query with the exact averages written as FINISH computes them.
-func (c *compiler) oracle(forms templates, states []*state) tree {
+// oracle is the user's query, its aggregates written as FINISH computes them where the engine alone rounds twice or is ambiguous.
+func (c *compiler) oracle(ctx context.Context, states []*state, carried []tree) (tree, error) {
 	out := c.statement.clone()
 	node := out.child("node")
 	list, _ := node["select_list"].([]any)
 	for i, it := range c.items {
-		if it.call != nil && it.call.function == "avg" && exact(states, it.call.sum) {
-			e := fill(forms.quotient, map[string]tree{"x": as(it.node, "sum"), "y": as(it.node, "count")})
-			e["alias"] = it.name
-			list[i] = map[string]any(e)
+		if it.call == nil {
+			continue
 		}
+		text := it.call.form.oracle
+		if it.call.function == "avg" && it.call.exact(states) {
+			text = "CAST(CAST(sum(x) AS VARCHAR) AS DOUBLE) / count(x)"
+		}
+		if text == "" {
+			continue
+		}
+		e, err := c.expand(ctx, it.call, text)
+		if err != nil {
+			return nil, err
+		}
+		e["alias"] = it.name
+		list[i] = map[string]any(e)
 	}
+	carry(node, carried)
 	inline(node)
 	strip(out)
-	return out
+	return out, nil
 }

@@ -6,22 +6,29 @@ import (
 	"fmt"
 )
 
-// templates are parse trees to put other nodes into.
-type templates struct {
-	zero     tree // coalesce(x, 0)
-	quotient tree // x, rounded once to DOUBLE, divided by y
-	one      tree
-	lane     tree
-}
+// templates are parse trees to put into others.
+type templates struct{ one, lane, time, place tree }
 
 func (c *compiler) templates(ctx context.Context) (templates, error) {
-	text := fmt.Sprintf("SELECT coalesce(x, 0), CAST(CAST(x AS VARCHAR) AS DOUBLE) / y, 1, %s", ident(laneAlias))
+	text := fmt.Sprintf("SELECT 1, %s, %s, %s", ident(laneAlias), ident(timeAlias), ident(placeAlias))
 	statements, err := c.session.parse(ctx, text)
 	if err != nil {
 		return templates{}, fmt.Errorf("parse templates: %w", err)
 	}
 	list := statements[0].child("node").list("select_list")
-	return templates{zero: list[0], quotient: list[1], one: list[2], lane: list[3]}, nil
+	return templates{one: list[0], lane: list[1], time: list[2], place: list[3]}, nil
+}
+
+// carried are the hidden columns that an aggregation needs.
+func (t templates) carried(places, lane bool) []tree {
+	var out []tree
+	if lane {
+		out = append(out, t.lane)
+	}
+	if places {
+		out = append(out, t.time, t.place)
+	}
+	return out
 }
 
 // fill copies a template with its columns x and y replaced.

@@ -20,6 +20,12 @@ func (c *compiler) typeStates(ctx context.Context, partial string, states []*sta
 		if s.merge == mergeSum && strings.HasPrefix(s.pg, "numeric") {
 			s.pg = "numeric" // totals outgrow the precision of their parts
 		}
+		if s.place {
+			s.pg = "text"
+		}
+		if s.of.call.form.ties && (s.merge == mergeMin || s.merge == mergeMax) && !s.place && !comparable(s.duck, s.pg) {
+			c.refused.add(s.of.at, named(s.of.name, "values of "+s.duck+" have another order in PostgreSQL"), "order by a number, a text or a time taken from it")
+		}
 	}
 	return nil
 }
@@ -58,9 +64,17 @@ func (c *compiler) typeItem(it *item) {
 		}
 		return
 	}
-	switch it.call.function {
+	if it.call.form.typ != "" {
+		it.pg = it.call.form.typ
+	}
+	c.typeCall(it)
+}
+
+// typeCall refuses an aggregate over values that PostgreSQL merges differently.
+func (c *compiler) typeCall(it *item) {
+	switch f := it.call.function; f {
 	case "sum":
-		if strings.HasPrefix(pg, "numeric") {
+		if strings.HasPrefix(it.pg, "numeric") {
 			it.pg = "numeric"
 		}
 	case "avg":
@@ -68,8 +82,16 @@ func (c *compiler) typeItem(it *item) {
 			c.refused.add(it.at, named(it.name, "avg of "+it.duck+" cannot be merged"), "average a number, such as epoch(x), and convert it in serve.columns")
 		}
 	case "min", "max":
-		if !comparable(it.duck, pg) {
-			c.refused.add(it.at, named(it.name, it.call.function+" of "+it.duck+" has another order in PostgreSQL"), "compare a number, a text or a time taken from it")
+		if !comparable(it.duck, it.pg) {
+			c.refused.add(it.at, named(it.name, f+" of "+it.duck+" has another order in PostgreSQL"), "compare a number, a text or a time taken from it")
+		}
+	case "bit_and", "bit_or", "bit_xor":
+		if it.pg != "smallint" && it.pg != "integer" && it.pg != "bigint" {
+			c.refused.add(it.at, named(it.name, f+" of "+it.duck+" has no twin in PostgreSQL"), "cast it to BIGINT")
+		}
+	default:
+		if it.call.form.ties && (it.pg == "jsonb" || strings.HasSuffix(it.pg, "[]")) {
+			c.refused.add(it.at, named(it.name, f+" keeps single values, not "+it.duck), "take the fields out that you need, or cast it to VARCHAR")
 		}
 	}
 }

@@ -72,6 +72,8 @@ SELECT url, count(DISTINCT user_id) AS users FROM source GROUP BY url
 SELECT url, sum(DISTINCT duration_ms) AS s FROM source GROUP BY url
 -- min distinct
 SELECT url, min(DISTINCT duration_ms) AS s FROM source GROUP BY url
+-- bool_and distinct
+SELECT url, bool_and(DISTINCT ok) AS b FROM source GROUP BY url
 -- order by
 SELECT url, count(*) AS n FROM source GROUP BY url ORDER BY n DESC
 -- order by in an aggregate
@@ -106,18 +108,26 @@ SELECT url, list(user_id) AS l FROM source GROUP BY url
 SELECT url, list(user_id ORDER BY ts) AS l FROM source GROUP BY url
 -- string_agg
 SELECT url, string_agg(user_id, ',') AS l FROM source GROUP BY url
--- first
-SELECT url, first(user_id) AS u FROM source GROUP BY url
--- arg_max
-SELECT url, arg_max(user_id, ts) AS u FROM source GROUP BY url
--- count_if
-SELECT url, count_if(duration_ms > 5) AS n FROM source GROUP BY url
--- stddev
-SELECT url, stddev(duration_ms) AS s FROM source GROUP BY url
+-- first in an order of its own
+SELECT url, first(user_id ORDER BY ts) AS u FROM source GROUP BY url
+-- last of a list
+SELECT url, last([user_id]) AS u FROM source GROUP BY url
+-- the JSON of the greatest
+SELECT url, arg_max(doc, ts) AS u FROM source GROUP BY url
+-- the greatest by a list
+SELECT url, arg_max(user_id, [ts]) AS u FROM source GROUP BY url
+-- the three greatest
+SELECT url, arg_max(user_id, ts, 3) AS u FROM source GROUP BY url
+-- bits of a wide number
+SELECT url, bit_xor(duration_ms::HUGEINT) AS s FROM source GROUP BY url
+-- kurtosis
+SELECT url, kurtosis(duration_ms) AS s FROM source GROUP BY url
+-- standard error
+SELECT url, sem(duration_ms) AS s FROM source GROUP BY url
+-- sum of squares around a mean
+SELECT url, regr_sxx(d, duration_ms) AS s FROM source GROUP BY url
 -- approx_count_distinct
 SELECT url, approx_count_distinct(user_id) AS u FROM source GROUP BY url
--- bool_and
-SELECT url, bool_and(duration_ms > 5) AS b FROM source GROUP BY url
 -- product
 SELECT url, product(duration_ms) AS p FROM source GROUP BY url
 -- fsum

@@ -105,3 +105,31 @@ SELECT TRY(CAST(url AS BIGINT)) AS number, sum(len([x FOR x IN string_split(url,
 SELECT ok, max(abs(small::INT)::UBIGINT) AS a, sum(abs(small::INT)::UBIGINT) AS b, avg(abs(small::INT)::UHUGEINT) AS c,
        max((small % 100)::TINYINT) AS d, min(abs(small::INT)::USMALLINT) AS e, min(abs("we ird"::BIGINT)::UINTEGER) AS f, max(ts::TIMESTAMP::TIMESTAMP_S) AS g
 FROM source WHERE isfinite(ts) GROUP BY ok
+-- conditions and bits
+SELECT url, count_if(ok) AS good, count(*) FILTER (WHERE ok) AS same, countif(duration_ms > 5) FILTER (WHERE small > 0) AS n, bool_and(ok) AS every_ok, bool_or(d > 0) AS some,
+       bit_and(small) AS ba, bit_or("we ird") AS bo, bit_xor(duration_ms) AS bx, bit_and((abs(small::INT) % 200)::UTINYINT) AS bu, bool_and(ok) FILTER (WHERE small > 0) AS fa
+FROM source GROUP BY url
+-- conditions and bits over nothing
+SELECT count_if(ok) AS good, bool_and(ok) AS every_ok, bool_or(ok) AS some, bit_and(small) AS ba, bit_or(small) AS bo, bit_xor(small) AS bx FROM source WHERE url = '/a' AND user_id = 'Z'
+-- first and last in the log
+SELECT url, first(user_id) AS f, last(duration_ms) AS l, last(user_id) AS lu, any_value(small) AS a, arbitrary(abs(small::INT) % 7) FILTER (WHERE ok) AS b, last(ts) AS lt,
+       last(id) AS li, first(raw) AS fr, last(price) AS lp, first(day) AS fd
+FROM source GROUP BY url
+-- first and last over nothing
+SELECT first(url) AS f, last(small) AS l, any_value(small) AS a, arg_max(url, small) AS m FROM source WHERE url = '/a' AND user_id = 'Z'
+-- values at the least and the greatest
+SELECT url, arg_max(user_id, ts) AS a, arg_min(duration_ms, small) AS b, max_by(price, user_id) AS c, min_by(ok, id) AS d, argmax(user_id, raw) AS e,
+       arg_max_null(user_id, small) AS f, arg_min_null(day, clock) FILTER (WHERE ok) AS g, arg_max(small, ts) AS h, arg_max(url, ok) AS i, arg_min(url, d) AS j, arg_max(small, f) AS k
+FROM source GROUP BY url
+-- last below a subquery, a CTE and an unnest
+WITH a AS (SELECT *, lower(url) AS u FROM source), b AS (SELECT u, user_id, duration_ms FROM a)
+SELECT part, last(user_id) AS l, arg_max(user_id, duration_ms) AS m FROM (SELECT user_id, duration_ms, unnest(string_split(u, '/')) AS part FROM b) GROUP BY part
+-- spreads
+SELECT ok, var_pop(small) AS vp, var_samp(small) AS vs, variance(d) FILTER (WHERE d < 10) AS v, stddev("we ird") AS s, stddev_pop(small) AS sp, stddev_samp(price) AS ss, count(small) AS n, avg(small) AS m
+FROM source GROUP BY ok
+-- spreads over nothing
+SELECT var_pop(small) AS vp, stddev(small) AS s, covar_pop(small, d) AS c, corr(small, d) AS r, regr_slope(small, d) AS sl FROM source WHERE url = '/a' AND user_id = 'Z'
+-- two variables
+SELECT ok, covar_pop(small, f) AS cp, covar_samp(small, f) AS cs, corr(small, "we ird") AS r, regr_slope(small, "we ird") AS sl, regr_intercept(small, "we ird") AS i, regr_r2(small, "we ird") AS r2,
+       corr("we ird", price) FILTER (WHERE price > 0) AS rp
+FROM source GROUP BY ok
