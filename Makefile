@@ -12,7 +12,7 @@ GOLANGCI_VERSION := v2.15.0
 GOFUMPT_VERSION := v0.12.0
 RELEASE := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: build demo test check bench soak fmt lint docs need-go need-postgres
+.PHONY: build demo test check bench bench-parts soak fmt lint docs need-go need-postgres
 
 ## build: bin/kappactl
 build: need-go
@@ -33,8 +33,12 @@ check: need-go fmt lint test
 soak: need-go need-postgres
 	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill' ./internal/e2e
 
-## bench: benchmarks of the parts
+## bench: how long a replay takes, beside what the machine could do; flags in BENCH (docs/performance.md)
 bench: need-go need-postgres
+	go run ./bench $(BENCH)
+
+## bench-parts: benchmarks of the parts
+bench-parts: need-go need-postgres
 	go run ./internal/testservers go test -run '^$$' -bench . -benchmem ./internal/format ./internal/query ./speedlayer
 
 fmt: $(TOOLS)/gofumpt-$(GOFUMPT_VERSION)

@@ -36,8 +36,9 @@ var (
 	_ agent.Controller    = (*reprocess.Controller)(nil)
 )
 
-// host runs an agent and its HTTP server until ctx ends, and calls ready once both work. The end of ctx is no error.
-func (a *app) host(ctx context.Context, s config.Settings, logger *slog.Logger, ready func(http string)) (err error) {
+// host runs an agent and its HTTP server, with profiles or without, until ctx ends, and calls ready once both work. The end of ctx
+// is no error.
+func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger *slog.Logger, ready func(http string)) (err error) {
 	brokers, err := kafkaConfig(ctx, s)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func (a *app) host(ctx context.Context, s config.Settings, logger *slog.Logger, 
 	}
 	defer func() { err = errors.Join(err, spill.Close()) }()
 	s.Agent.Temp = spill.path
-	w := a.wire(s, brokers, admin, pool, listener.Addr().String(), logger)
+	w := a.wire(s, brokers, admin, pool, listener.Addr().String(), profiles, logger)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.http.Serve(ctx, listener) })
@@ -123,7 +124,7 @@ type wired struct {
 }
 
 // wire joins the parts of an agent.
-func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, pool *pg.Pool, address string, logger *slog.Logger) *wired {
+func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, pool *pg.Pool, address string, profiles bool, logger *slog.Logger) *wired {
 	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // jitter
 	id := agentID(random)
 	named := logger.With("agent", id)
@@ -134,7 +135,8 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 		Versions: func(ctx context.Context) ([]httpapi.Version, error) {
 			return versionsFor(ctx, reprocess.NewStore(pool))
 		},
-		Work: func() httpapi.Work { return workOf(metrics) },
+		Work:     func() httpapi.Work { return workOf(metrics) },
+		Profiles: profiles,
 	})
 	metrics.Committed = func(_ job.Ref, _ int, took time.Duration) { w.http.Committed(took) }
 	engine := speedlayer.New(speedlayer.Deps{

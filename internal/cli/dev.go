@@ -114,7 +114,7 @@ func withStack(ctx context.Context, o devOptions, use func(context.Context, *run
 	up := make(chan string, 1)
 	group.Go(func() error { return stack.Wait(done) })
 	group.Go(func() error {
-		return o.host(done, settings, o.quietLog(), func(address string) { up <- address })
+		return o.host(done, settings, false, o.quietLog(), func(address string) { up <- address })
 	})
 	group.Go(func() error {
 		defer cancel()

@@ -3,15 +3,22 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"net"
+	"net/netip"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/config"
+	"github.com/kappactl/kappactl/internal/job"
 )
 
-type serveOptions struct{ *app }
+type serveOptions struct {
+	*app
+	profiles bool
+}
 
 func newServe(a *app, run func(context.Context, serveOptions) error) *cobra.Command {
+	o := serveOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run an agent: it hosts the work of all versions until it is told to stop",
@@ -22,10 +29,11 @@ also answers /healthz, /readyz and /metrics over HTTP, on the loopback interface
 		Args:        exactly(),
 		Annotations: map[string]string{timeoutKey: noTimeout},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return run(cmd.Context(), serveOptions{a})
+			return run(cmd.Context(), o)
 		},
 	}
 	settingFlags(cmd.Flags(), true)
+	cmd.Flags().BoolVar(&o.profiles, "pprof", false, "also answer /debug/pprof; only on a loopback address")
 	return cmd
 }
 
@@ -34,14 +42,30 @@ func runServe(ctx context.Context, o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.profiles && !loopback(settings.HTTP) {
+		return &job.Refusal{
+			Code: job.ExitUsage, Cause: "--pprof lets anybody who reaches " + settings.HTTP + " slow the agent down",
+			Next: "give a loopback address with --http, such as 127.0.0.1:8080",
+		}
+	}
 	logger := o.agentLog(settings)
-	err = o.host(ctx, settings, logger, func(address string) {
+	err = o.host(ctx, settings, o.profiles, logger, func(address string) {
 		logger.Info("agent works", "http", address, "lease", settings.Agent.Lease.String())
 	})
 	if err == nil && ctx.Err() != nil {
 		logger.Info("agent has stopped", "cause", context.Cause(ctx).Error())
 	}
 	return err
+}
+
+// loopback says that only this machine reaches an address.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // agentLog goes to the error stream, in the form of the settings.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -20,6 +21,8 @@ type Deps struct {
 	Versions func(context.Context) ([]Version, error)
 	// Work is read at each scrape.
 	Work func() Work
+	// Profiles adds /debug/pprof. Whoever can ask for it can slow the agent down: it is for a loopback address.
+	Profiles bool
 }
 
 // Server answers over HTTP.
@@ -48,7 +51,7 @@ func New(d Deps) *Server {
 // Committed counts one live commit.
 func (s *Server) Committed(took time.Duration) { s.commits.Observe(took.Seconds()) }
 
-// Handler answers the three paths.
+// Handler answers the three paths, and /debug/pprof when it was asked for.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
@@ -58,6 +61,11 @@ func (s *Server) Handler() http.Handler {
 		answer(w, s.deps.Ready(ctx))
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	if s.deps.Profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	return mux
 }
 

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The hourly rollup of the page views.
+const viewsJob = `job: pageviews
+source:
+  topics: [pageviews]
+  format: json
+  columns: {url: text, ts: timestamptz, duration_ms: bigint}
+query: |
+  SELECT url, date_trunc('hour', ts) AS hour, count(*) AS views, sum(duration_ms) AS total
+  FROM source
+  GROUP BY url, hour
+serve: {view: public.rolled_up}
+replay: {workers: %d}
+ready: {stable_for: 0s}
+promote: auto
+`
+
+const flightsJob = `job: flights
+source:
+  topics: [flights]
+  format: json
+  columns: {date: timestamp, delay: integer, origin: text}
+query: |
+  SELECT origin, CAST(date AS DATE) AS day, count(*) AS views, sum(delay) AS total
+  FROM source
+  GROUP BY origin, day
+serve: {view: public.rolled_up}
+replay: {workers: %d}
+ready: {stable_for: 0s}
+promote: auto
+`
+
+// deploy takes a job from its file to a served view, on an empty database and with a fresh agent.
+func (b *bench) deploy(ctx context.Context, name, text string, t topic) (measure, error) {
+	dsn, drop, err := b.database(ctx)
+	if err != nil {
+		return measure{}, err
+	}
+	defer drop()
+	path := filepath.Join(b.folder, name+".yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return measure{}, err
+	}
+	a, err := b.serve(ctx, dsn)
+	if err != nil {
+		return measure{}, err
+	}
+	before, _, err := usage(a.cmd.Process.Pid)
+	if err != nil {
+		return measure{}, errors.Join(err, a.stop())
+	}
+	profile := b.profiled(ctx, a, name, 2+int(t.records/500_000))
+	began := time.Now()
+	cli, err := b.command(ctx, dsn, "deploy", path, "--output", "json")
+	profile()
+	if err != nil {
+		return measure{}, errors.Join(err, a.stop(), errors.New(a.log.text.String()))
+	}
+	m := measure{Records: t.records, Bytes: t.bytes}
+	after, peak, err := usage(a.cmd.Process.Pid)
+	if err == nil {
+		m.CPU, m.Peak = after-before+cli, peak
+		err = m.look(ctx, dsn, began, t)
+	}
+	return m, errors.Join(err, a.stop())
+}
+
+// command runs kappactl to its end and returns its CPU time.
+func (b *bench) command(ctx context.Context, dsn string, args ...string) (cpu float64, err error) {
+	cmd := exec.CommandContext(ctx, b.binary, args...)
+	cmd.Env, cmd.Dir = b.env(dsn), b.folder
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return 0, fmt.Errorf("kappactl %s: %w\n%s%s", args[0], err, stdout.String(), stderr.String())
+	}
+	return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), nil
+}
+
+// look reads from the control tables when what happened, and checks the result.
+func (m *measure) look(ctx context.Context, dsn string, began time.Time, t topic) error {
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var replayed, built, served time.Time
+	err = conn.QueryRow(ctx, `SELECT (SELECT max(done_at) FROM kappactl.segment),
+		(SELECT max(at) FROM kappactl.event WHERE kind = 'built.analyze'), (SELECT max(at) FROM kappactl.event WHERE kind = 'promoted')`).
+		Scan(&replayed, &built, &served)
+	if err != nil {
+		return fmt.Errorf("read when what happened: %w", err)
+	}
+	m.Built, m.Served, m.Tail = built.Sub(began).Seconds(), served.Sub(began).Seconds(), served.Sub(replayed).Seconds()
+	if err := m.steps(ctx, conn, began); err != nil {
+		return err
+	}
+	var rows, records, sum int64
+	err = conn.QueryRow(ctx, `SELECT count(*), sum(views)::bigint, sum(total)::bigint FROM public.rolled_up`).Scan(&rows, &records, &sum)
+	if err != nil {
+		return err
+	}
+	if records != t.records || t.keys != 0 && (rows != t.keys || sum != t.sum) {
+		return fmt.Errorf("the view has %d rows with %d records and a sum of %d: want %d, %d and %d", rows, records, sum, t.keys, t.records, t.sum)
+	}
+	return nil
+}
+
+// steps reads where the time went: seconds of the workers, and the moments of the deployment since its start.
+func (m *measure) steps(ctx context.Context, conn *pgx.Conn, began time.Time) error {
+	m.Steps = map[string]float64{}
+	rows, err := conn.Query(ctx, `SELECT timings::text FROM kappactl.segment WHERE state = 'done'`)
+	if err != nil {
+		return err
+	}
+	texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return err
+	}
+	for _, text := range texts {
+		var of map[string]float64
+		if err := json.Unmarshal([]byte(text), &of); err != nil {
+			return err
+		}
+		for k, v := range of {
+			m.Steps["workers "+k] += v
+		}
+	}
+	rows, err = conn.Query(ctx, `SELECT kind || ' ' || message, at FROM kappactl.event ORDER BY id`)
+	if err != nil {
+		return err
+	}
+	var what string
+	var at time.Time
+	_, err = pgx.ForEachRow(rows, []any{&what, &at}, func() error {
+		m.Steps["at "+what] = at.Sub(began).Seconds()
+		return nil
+	})
+	return err
+}
