@@ -124,15 +124,16 @@ func (c *Controller) Control(ctx context.Context, deployment, claim int64) error
 
 // watch is one version under one controller. The goroutine of Control owns it.
 type watch struct {
-	c      *Controller
-	id     int64
-	claim  int64
-	tracks map[job.Partition]*track
-	seeded bool
-	good   time.Time // since when every partition is within its limits; zero when one is not
-	dead   []deadCount
-	after  afterChecks
-	tidy   time.Time // when an automatic retire was tried last
+	c       *Controller
+	id      int64
+	claim   int64
+	tracks  map[job.Partition]*track
+	seeded  bool
+	good    time.Time // since when every partition is within its limits; zero when one is not
+	dead    []deadCount
+	after   afterChecks
+	indexes string    // those that were made last
+	tidy    time.Time // when an automatic retire was tried last
 }
 
 // pass loads the state and does the step of its phase.

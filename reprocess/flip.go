@@ -294,38 +294,6 @@ func (c *Controller) switchView(ctx context.Context, tx *pg.Tx, st *state, j job
 	return setLive(ctx, tx, st.ref(), contract)
 }
 
-// apply writes the view of the live version anew, for what changed in the job file beside the hash.
-func (c *Controller) apply(ctx context.Context, st *state) error {
-	a := actor{deployment: st.ID, claim: st.claim, by: st.By}
-	_, err := c.until(ctx, Promote, st.ref(), func(ctx context.Context) (string, error) {
-		err := c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-			if err := lockTimeout(ctx, tx, slowLock); err != nil {
-				return err
-			}
-			j, err := lockJob(ctx, tx, job.Name(st.Job))
-			if err != nil {
-				return err
-			}
-			if err := a.fence(ctx, tx); err != nil {
-				return err
-			}
-			if err := inherit(ctx, tx, st); err != nil {
-				return err
-			}
-			if err := addEvent(ctx, tx, st.entry("applied", "the view is written anew")); err != nil {
-				return err
-			}
-			return c.switchView(ctx, tx, st, j)
-		})
-		if pg.Retryable(err) {
-			holders, e := lockHolders(ctx, c.Pool, st.view())
-			return "", errors.Join(e, &tryAgain{cause: "a lock on view " + st.view().String() + " could not be had", blockers: holders, err: err})
-		}
-		return "", err
-	})
-	return err
-}
-
 func sameNumber(live *int, ref *job.Ref) bool {
 	if live == nil || ref == nil {
 		return live == nil && ref == nil

@@ -36,9 +36,12 @@ type Staged struct {
 	Job        job.Name
 	Number     job.Number
 	Deployment int64
-	Nothing    bool // this hash is live
+	Nothing    bool // this hash is live, and the file says nothing else either
 	Resumed    bool // this hash is rolling out or waiting already
-	FlipOnly   bool // this hash is standby: nothing is replayed
+	FlipOnly   bool // this hash is standby or live: nothing is replayed
+	Live       bool // this hash is live
+	// Applied are the keys of the file that changed beside the hash. Without FlipOnly and Resumed they are in force already.
+	Applied []string
 }
 
 // options are the deployment's options column.
@@ -47,6 +50,7 @@ type options struct {
 	AcceptShorterHistory string `json:"accept_shorter_history,omitempty"`
 	LiveIsDown           bool   `json:"live_is_down,omitempty"`
 	IgnoreSnapshots      bool   `json:"ignore_snapshots,omitempty"`
+	Apply                *wish  `json:"apply,omitempty"`
 }
 
 // Stage writes what `deploy` wants: a new version and its deployment, or a deployment that only flips, or nothing.
@@ -155,40 +159,14 @@ func stage(ctx context.Context, tx *pg.Tx, in Staging, j jobRow) (Staged, error)
 	return stageNew(ctx, tx, in, j)
 }
 
-// keepLive applies what is not part of the hash to the live version. When that changes what the view shows, a
-// deployment writes the view anew; otherwise there is nothing to do.
-func keepLive(ctx context.Context, tx *pg.Tx, in Staging, j jobRow, live versionKey, open []openDeployment) (Staged, error) {
-	out := Staged{Job: in.Spec.Job, Number: job.Number(live.Number)}
-	changed, err := setSpec(ctx, tx, in, live.Number)
-	if err != nil {
-		return out, err
-	}
-	if !changed {
-		out.Nothing = true
-		out.Deployment, err = newestDeployment(ctx, tx, j.Name, live.Number)
-		return out, err
-	}
-	if err := otherRollingOut(j.Name, 0, open); err != nil {
-		return Staged{}, err
-	}
-	out.FlipOnly = true
-	out.Deployment, err = insertDeployment(ctx, tx, in, j, live.Number, true, job.PromoteAuto)
-	if err != nil {
-		return out, err
-	}
-	return out, addEvent(ctx, tx, entry{
-		Job: j.Name, Number: live.Number, Deployment: out.Deployment, Kind: "deploy", By: in.By,
-		Message: "the live version stays; its view is written anew",
-	})
-}
-
 // resume goes on with a deployment of the same hash: it follows the newest wish about where to stop.
 func resume(ctx context.Context, tx *pg.Tx, in Staging, j jobRow, d openDeployment, open []openDeployment) (Staged, error) {
 	out := Staged{Job: in.Spec.Job, Number: job.Number(d.Number), Deployment: d.ID, Resumed: true, FlipOnly: d.FlipOnly}
 	if err := otherRollingOut(j.Name, d.ID, open); err != nil {
 		return Staged{}, err
 	}
-	if _, err := setSpec(ctx, tx, in, d.Number); err != nil {
+	var err error
+	if out.Applied, err = applyPlainly(ctx, tx, in, d.Number, d.ID); err != nil {
 		return out, err
 	}
 	promote := job.PromoteMode(d.Promote)
@@ -211,10 +189,10 @@ func otherRollingOut(name string, but int64, open []openDeployment) error {
 // flipAgain makes a deployment that only flips to a version that is standby.
 func flipAgain(ctx context.Context, tx *pg.Tx, in Staging, j jobRow, standby versionKey) (Staged, error) {
 	out := Staged{Job: in.Spec.Job, Number: job.Number(standby.Number), FlipOnly: true}
-	if _, err := setSpec(ctx, tx, in, standby.Number); err != nil {
+	var err error
+	if out.Applied, err = applyPlainly(ctx, tx, in, standby.Number, 0); err != nil {
 		return out, err
 	}
-	var err error
 	out.Deployment, err = insertDeployment(ctx, tx, in, j, standby.Number, true, job.PromoteAuto)
 	if err != nil {
 		return out, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,12 +183,20 @@ func TestAChangeOutsideTheHashOfTheLiveVersionWritesTheViewAnew(t *testing.T) {
 	makeLive(t, pool, mustStage(t, s, testStaging("aaa")))
 	in := testStaging("aaa")
 	in.Spec.KeepOld = 2 * time.Hour
-	if got := mustStage(t, s, in); !got.Nothing {
+	if got := mustStage(t, s, in); got.Nothing || got.FlipOnly || !slices.Equal(got.Applied, []string{"keep_old"}) {
 		t.Errorf("keep_old does not change the view: %+v", got)
 	}
-	in.Layout.Where = "views > 0"
-	if got := mustStage(t, s, in); got.Nothing || !got.FlipOnly || got.Number != 1 {
-		t.Errorf("serve.where changes the view: %+v", got)
+	if got := mustStage(t, s, in); !got.Nothing || len(got.Applied) > 0 {
+		t.Errorf("it is in force: %+v", got)
+	}
+	in.Spec.Serve.Where, in.Layout.Where = "views > 0", "views > 0"
+	first := mustStage(t, s, in)
+	if first.Nothing || !first.FlipOnly || first.Number != 1 || !slices.Equal(first.Applied, []string{"serve.where"}) {
+		t.Errorf("serve.where changes the view: %+v", first)
+	}
+	in.Spec.Serve.Where, in.Layout.Where = "views > 1", "views > 1"
+	if got := mustStage(t, s, in); !got.Resumed || got.Deployment != first.Deployment {
+		t.Errorf("the newest wish goes to the deployment that is under way: %+v", got)
 	}
 }
 

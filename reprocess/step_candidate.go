@@ -21,6 +21,9 @@ func (w *watch) candidate(ctx context.Context, st *state) (next, error) {
 	if n, err := w.follow(ctx, st, s); n > 0 || err != nil {
 		return again, err
 	}
+	if err := w.indexed(ctx, st); err != nil {
+		return done, err
+	}
 	verdict := s.verdict.Verdict
 	switch {
 	case st.Phase == job.CatchingUp && verdict == job.Ready:

@@ -22,6 +22,9 @@ func (w *watch) serving(ctx context.Context, st *state) (next, error) {
 	if n, err := w.follow(ctx, st, s); n > 0 || err != nil {
 		return again, err
 	}
+	if err := w.indexed(ctx, st); err != nil {
+		return done, err
+	}
 	switch {
 	case st.State == job.RollingOut:
 		return w.flipOnly(ctx, st)
@@ -41,7 +44,7 @@ func (w *watch) flipOnly(ctx context.Context, st *state) (next, error) {
 	if st.isLive() {
 		err := w.c.apply(ctx, st)
 		if a, ok := answerOf(err); err != nil && ok {
-			return w.say(ctx, st, job.Settled, a)
+			return w.notApplied(ctx, st, a)
 		}
 		return again, err
 	}

@@ -189,24 +189,6 @@ func marshalSpec(in Staging) (spec, layout string, err error) {
 	return string(s), string(l), nil
 }
 
-// setSpec applies what is not part of the hash to a version, and says whether that changes what the view shows.
-func setSpec(ctx context.Context, tx *pg.Tx, in Staging, number int) (changed bool, err error) {
-	spec, layout, err := marshalSpec(in)
-	if err != nil {
-		return false, err
-	}
-	err = tx.QueryRow(ctx, `WITH old AS (
-			SELECT layout, spec -> 'serve' -> 'grant' AS grants FROM kappactl.version WHERE job = @job AND number = @number)
-		UPDATE kappactl.version v SET spec = @spec::jsonb, layout = @layout::jsonb, file = @file
-		FROM old WHERE v.job = @job AND v.number = @number
-		RETURNING old.layout <> v.layout OR old.grants IS DISTINCT FROM v.spec -> 'serve' -> 'grant'`,
-		pgx.NamedArgs{"job": string(in.Spec.Job), "number": number, "spec": spec, "layout": layout, "file": in.File}).Scan(&changed)
-	if err != nil {
-		return false, fmt.Errorf("update spec of v%d: %w", number, err)
-	}
-	return changed, nil
-}
-
 // entry is a row of kappactl.event. Detail is marshalled when it is not nil.
 type entry struct {
 	Job        string

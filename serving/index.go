@@ -13,24 +13,34 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// Index makes the unique index that the commit's ON CONFLICT needs: the keys in the layout's order, then the lane, where
-// a NULL key equals a NULL key. An index that was left unfinished is made again.
-func (*Store) Index(ctx context.Context, db pg.DB, ref job.Ref, schema string, l job.Layout) error {
+// Index makes the unique index that the commit's ON CONFLICT needs, then serve.indexes. A table that has the first is in
+// use, so the others are then made without stopping its writers; db must not be a transaction.
+func (s *Store) Index(ctx context.Context, db pg.DB, ref job.Ref, schema string, l job.Layout) error {
+	inUse, err := s.keyIndex(ctx, db, ref, schema, l)
+	if err != nil {
+		return err
+	}
+	return moreIndexes(ctx, db, ref, schema, l, inUse)
+}
+
+// keyIndex makes the unique index: the keys in the layout's order, then the lane, where a NULL key equals a NULL key. An
+// index that was left unfinished is made again. stood says that it was there.
+func (*Store) keyIndex(ctx context.Context, db pg.DB, ref job.Ref, schema string, l job.Layout) (stood bool, err error) {
 	columns := indexColumns(l)
 	name, table := keyIndex(ref), qualified(schema, ref.Table())
 	have, err := readIndex(ctx, db, ref, schema)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if have != nil {
 		switch {
 		case !have.OnTable || !have.IsIndex:
-			return notOurs(fmt.Sprintf("%s exists and is not the index of %s", qualified(schema, name), table), "rename that relation")
+			return false, notOurs(fmt.Sprintf("%s exists and is not the index of %s", qualified(schema, name), table), "rename that relation")
 		case have.IsValid && have.IsUnique && slices.Equal(have.Columns, columns):
-			return nil
+			return true, nil
 		}
 		if _, err := db.Exec(ctx, "DROP INDEX IF EXISTS "+qualified(schema, name)); err != nil {
-			return fmt.Errorf("drop the unfinished index %s: %w", name, refused(err))
+			return false, fmt.Errorf("drop the unfinished index %s: %w", name, refused(err))
 		}
 	}
 	quoted := make([]string, len(columns))
@@ -39,9 +49,9 @@ func (*Store) Index(ctx context.Context, db pg.DB, ref job.Ref, schema string, l
 	}
 	_, err = db.Exec(ctx, fmt.Sprintf("CREATE UNIQUE INDEX IF NOT EXISTS %s ON %s (%s) NULLS NOT DISTINCT", ident(name), table, strings.Join(quoted, ", ")))
 	if err != nil {
-		return fmt.Errorf("index %s: %w", table, refused(err))
+		return false, fmt.Errorf("index %s: %w", table, refused(err))
 	}
-	return nil
+	return false, nil
 }
 
 // indexColumns are the keys and the lane; without keys the lane alone.

@@ -217,3 +217,25 @@ func TestDropDoesNotWaitForAReaderWithoutEnd(t *testing.T) {
 	}
 	must(t, store.Drop(t.Context(), pool, ref(1), "public"))
 }
+
+func TestIndexesOfTheJobFileAreMadeMadeAgainAndDropped(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	l := hits()
+	l.Indexes = [][]string{{"url"}, {"url", "hour"}}
+	made(t, pool, ref(1), l, "/a")
+	defs := func() string {
+		return text(t, pool, `SELECT regexp_replace(indexdef, '^.* USING btree ', '') FROM pg_indexes WHERE tablename = 'hits__v1' AND indexname ~ '_by_' ORDER BY 1`)
+	}
+	if got := defs(); got != "(url)\n(url, hour)" {
+		t.Errorf("made %s", got)
+	}
+	exec(t, pool, `UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass('public.'||quote_ident($1))`, moreIndex(ref(1), []string{"url"}))
+	l.Indexes = [][]string{{"url"}, {"views"}}
+	must(t, store.Index(t.Context(), pool, ref(1), "public", l))
+	if got := defs(); got != "(url)\n(views)" {
+		t.Errorf("after the change %s", got)
+	}
+	if got := text(t, pool, `SELECT bool_and(indisvalid)::text FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relname = 'hits__v1'`); got != "true" {
+		t.Errorf("an index is not valid")
+	}
+}

@@ -99,7 +99,7 @@ func (l *live) close() {
 }
 
 // every is how long records are gathered for one commit.
-func (l *live) every() time.Duration { return or(l.spec.Live.Every, 250*time.Millisecond) }
+func (l *live) every() time.Duration { return or(time.Duration(l.pace.Load()), 250*time.Millisecond) }
 
 // loop claims, reads and commits until ctx is done, then gives everything up.
 func (l *live) loop(ctx context.Context) error {

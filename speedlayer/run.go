@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -19,6 +20,7 @@ type run struct {
 	*version
 	log   *slog.Logger
 	quiet *quiet
+	pace  atomic.Int64 // live.every as read last
 }
 
 // Run does this agent's share of a version's work until the version asks for nothing more (paused, retiring, ended: nil)
@@ -32,6 +34,7 @@ func (e *Engine) Run(ctx context.Context, ref job.Ref) error {
 		return unlessDone(ctx, err)
 	}
 	r := &run{Engine: e, version: v, log: log, quiet: quiet}
+	r.pace.Store(int64(v.spec.Live.Every))
 	return unlessDone(ctx, r.loop(ctx))
 }
 
@@ -105,10 +108,14 @@ func (r *run) during(ctx context.Context, m mode, renew, work func(context.Conte
 	g.Go(func() error {
 		return r.each(ctx, func(ctx context.Context) error {
 			s, err := r.standing(ctx, r.ref)
-			if err == nil && s.mode() != m {
+			if err != nil {
+				return err
+			}
+			r.pace.Store(int64(s.Every))
+			if s.mode() != m {
 				stop(errMoved)
 			}
-			return err
+			return nil
 		})
 	})
 	g.Go(func() error { return r.each(ctx, renew) })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -18,7 +19,7 @@ const (
 SELECT phase, paused_at IS NOT NULL AS paused, lanes, dialect, spec, layout
   FROM kappactl.version WHERE job = @job AND number = @number`
 	sqlPhase = `
-SELECT phase, paused_at IS NOT NULL AS paused FROM kappactl.version WHERE job = @job AND number = @number`
+SELECT phase, paused_at IS NOT NULL AS paused, coalesce((spec #> '{live,every}')::bigint, 0) AS every FROM kappactl.version WHERE job = @job AND number = @number`
 )
 
 // version is one version with all that its work needs. It is not changed once loaded.
@@ -37,6 +38,7 @@ type version struct {
 type standing struct {
 	Phase  string
 	Paused bool
+	Every  time.Duration // live.every, which a deploy changes in place
 }
 
 // mode is what a standing asks of an agent.
@@ -104,7 +106,7 @@ func (e *Engine) load(ctx context.Context, ref job.Ref) (*version, error) {
 
 func (e *Engine) standing(ctx context.Context, ref job.Ref) (standing, error) {
 	var s standing
-	err := e.Pool.QueryRow(ctx, sqlPhase, refArgs(ref)).Scan(&s.Phase, &s.Paused)
+	err := e.Pool.QueryRow(ctx, sqlPhase, refArgs(ref)).Scan(&s.Phase, &s.Paused, &s.Every)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return standing{Phase: string(job.Retired)}, nil
 	}

@@ -91,7 +91,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if err != nil {
 		return o.named(err)
 	}
-	if staged.Nothing {
+	if staged.Nothing || (len(staged.Applied) > 0 && !staged.FlipOnly && !staged.Resumed) {
 		return o.nothing(ctx, cl, staged)
 	}
 	o.progress("%s", stagedLine(staged, staging.Hash))
@@ -103,7 +103,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if err != nil {
 		return err
 	}
-	return reportDeployment(o.app, d, code, staged.Resumed, o.sys.Now().Sub(started))
+	return reportDeployment(o.app, d, code, staged, o.sys.Now().Sub(started))
 }
 
 func (o deployOptions) staging(ctx context.Context, c *compiled, cluster string) reprocess.Staging {
@@ -130,6 +130,8 @@ func (o deployOptions) named(err error) error {
 
 func stagedLine(s reprocess.Staged, hash string) string {
 	switch {
+	case s.FlipOnly && len(s.Applied) > 0 && s.Live:
+		return fmt.Sprintf("%s %s (%s) is live; deployment %d applies in place: %s", s.Job, s.Number, hash, s.Deployment, strings.Join(s.Applied, ", "))
 	case s.Resumed:
 		return fmt.Sprintf("%s %s (%s) is under way as deployment %d; going on with it", s.Job, s.Number, hash, s.Deployment)
 	case s.FlipOnly:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
@@ -36,6 +37,17 @@ func (o deployOptions) plan(ctx context.Context, c *client, s reprocess.Staging)
 		case status.Live != nil && *status.Live == v.Version:
 			result.Nothing = true
 			result.Message = fmt.Sprintf("%s %s is live already: nothing to do", s.Spec.Job, v.Version)
+			n, err := job.ParseNumber(v.Version)
+			if err != nil {
+				return err
+			}
+			if result.Applied, err = c.store.Changes(ctx, s, n); err != nil {
+				return err
+			}
+			if len(result.Applied) > 0 {
+				result.Nothing = false
+				result.Message = fmt.Sprintf("%s %s would stay live; would be applied in place: %s", s.Spec.Job, v.Version, strings.Join(result.Applied, ", "))
+			}
 		case v.Phase == job.Standby:
 			result.Message = fmt.Sprintf("would flip %s to %s, which is standby: nothing is replayed", s.Spec.Serve.View, v.Version)
 		default:

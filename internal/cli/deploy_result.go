@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -23,21 +24,26 @@ type deployResult struct {
 	Seconds    float64      `json:"seconds"`
 	Nothing    bool         `json:"nothing_to_do"`
 	Resumed    bool         `json:"resumed"`
+	Applied    []string     `json:"applied,omitempty"` // keys of the job file that are put in force without a replay
 	DryRun     bool         `json:"dry_run"`
 	Message    string       `json:"message"`
 	Next       string       `json:"next"`
 }
 
-// nothing reports that what the file says is live.
+// nothing reports that what the file says is live, or is now: nothing was left to an agent.
 func (o deployOptions) nothing(ctx context.Context, c *client, s reprocess.Staged) error {
 	result := deployResult{
 		Job: s.Job, Version: s.Number.String(), Deployment: s.Deployment, Phase: job.Live, Nothing: true,
 		Message: fmt.Sprintf("%s %s is live already: nothing to do", s.Job, s.Number),
 	}
+	if len(s.Applied) > 0 {
+		result.Nothing, result.Applied = false, s.Applied
+		result.Message = appliedLine(s)
+	}
 	if d, err := c.store.Deployment(ctx, s.Deployment); err == nil {
 		result.Records = d.Records
 	}
-	if o.detailedExitCode {
+	if o.detailedExitCode && result.Nothing {
 		result.ExitCode = job.ExitNothing
 	}
 	if err := o.result(result, result.print); err != nil {
@@ -46,10 +52,14 @@ func (o deployOptions) nothing(ctx context.Context, c *client, s reprocess.Stage
 	return exitWith(result.ExitCode)
 }
 
+func appliedLine(s reprocess.Staged) string {
+	return fmt.Sprintf("%s %s stays live; applied in place: %s. Nothing is replayed", s.Job, s.Number, strings.Join(s.Applied, ", "))
+}
+
 // detached reports a deployment that nobody follows; with --quiet as its id alone.
 func (o deployOptions) detached(s reprocess.Staged) error {
 	result := deployResult{
-		Job: s.Job, Version: s.Number.String(), Deployment: s.Deployment, Phase: job.Staged, Resumed: s.Resumed,
+		Job: s.Job, Version: s.Number.String(), Deployment: s.Deployment, Phase: job.Staged, Resumed: s.Resumed, Applied: s.Applied,
 		Message: fmt.Sprintf("%s %s is deployment %d", s.Job, s.Number, s.Deployment),
 		Next:    fmt.Sprintf("kappactl wait %s %s --for verified", s.Job, s.Number),
 	}
@@ -63,10 +73,10 @@ func (o deployOptions) detached(s reprocess.Staged) error {
 }
 
 // reportDeployment prints where a deployment is and ends with code.
-func reportDeployment(a *app, d reprocess.Deployment, code job.ExitCode, resumed bool, took time.Duration) error {
+func reportDeployment(a *app, d reprocess.Deployment, code job.ExitCode, s reprocess.Staged, took time.Duration) error {
 	result := deployResult{
 		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
-		Seconds: math.Round(took.Seconds()*1000) / 1000, Resumed: resumed, Message: d.Message, Next: d.Next,
+		Seconds: math.Round(took.Seconds()*1000) / 1000, Resumed: s.Resumed, Applied: s.Applied, Message: d.Message, Next: d.Next,
 	}
 	if code != job.ExitOK {
 		result.Message = or(or(d.Message, d.VersionError), fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
@@ -81,6 +91,9 @@ func reportDeployment(a *app, d reprocess.Deployment, code job.ExitCode, resumed
 		result.Next = fmt.Sprintf("kappactl promote %s %s", d.Job, d.Number)
 	}
 	result.Message = fmt.Sprintf("%s %s is %s: %s in %s", d.Job, d.Number, d.Phase, render.Plural(d.Records, "record"), render.Duration(took))
+	if s.Live {
+		result.Message = appliedLine(s)
+	}
 	return a.result(result, result.print)
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
 )
 
 type waitOptions struct {
@@ -60,7 +61,7 @@ func runWait(ctx context.Context, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	return reportDeployment(o.app, d, code, false, o.sys.Now().Sub(started))
+	return reportDeployment(o.app, d, code, reprocess.Staged{}, o.sys.Now().Sub(started))
 }
 
 // version is the one asked for, else the job's newest that has not ended; when all have, the newest of all.

@@ -76,6 +76,7 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 	if err != nil {
 		return nil, err
 	}
+	compiled.Layout.Indexes = spec.Serve.Indexes
 	return compiled, nil
 }
 

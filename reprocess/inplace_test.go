@@ -1,0 +1,117 @@
+package reprocess_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// serving changes what the view shows and the table's indexes.
+func reshape(where string, indexes ...[]string) func(*reprocess.Staging) {
+	return func(in *reprocess.Staging) {
+		in.Spec.Serve.Where, in.Spec.Serve.Indexes = where, indexes
+		in.Layout.Where, in.Layout.Indexes = where, indexes
+	}
+}
+
+func (w *world) text(sql string) string {
+	w.t.Helper()
+	rows, err := w.pool.Query(w.t.Context(), sql)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Join(out, "\n")
+}
+
+const indexNames = `SELECT indexdef FROM pg_indexes WHERE tablename = 'counts__v1' ORDER BY indexname`
+
+func TestWhatIsNotInTheHashIsAppliedInPlace(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	w.finish(w.stage("aaa").Deployment, "live", job.ExitOK)
+	w.exact()
+
+	shown := w.stage("aaa", reshape("n > 1000000", []string{"n"}))
+	if !shown.FlipOnly || !slices.Equal(shown.Applied, []string{"serve.where", "serve.indexes"}) {
+		t.Fatalf("staged %+v", shown)
+	}
+	w.finish(shown.Deployment, "", job.ExitOK)
+	if got := w.shown(); got != 0 {
+		t.Errorf("serve.where hides the row; readers see %d", got)
+	}
+	if got := w.text(indexNames); !strings.Contains(got, "(n)") {
+		t.Errorf("the index is not made: %s", got)
+	}
+	if got := w.text(`SELECT message FROM kappactl.event WHERE kind = 'applied'`); !strings.Contains(got, "serve.where, serve.indexes") {
+		t.Errorf("history says %q", got)
+	}
+	if again := w.stage("aaa", reshape("n > 1000000", []string{"n"})); !again.Nothing {
+		t.Errorf("an unchanged file: %+v", again)
+	}
+
+	back := w.stage("aaa")
+	w.finish(back.Deployment, "", job.ExitOK)
+	w.exact()
+	if got := w.text(indexNames); strings.Contains(got, "(n)") {
+		t.Errorf("the index is still there: %s", got)
+	}
+	if got := w.text(`SELECT count(*)::text FROM kappactl.version`); got != "1" {
+		t.Errorf("%s versions: something was staged anew", got)
+	}
+}
+
+func TestAChangeThatPostgreSQLRefusesLeavesTheViewAndTheFileAsTheyWere(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	w.finish(w.stage("aaa").Deployment, "live", job.ExitOK)
+	w.finish(w.stage("bbb", func(in *reprocess.Staging) { in.Promote = job.PromoteAuto }).Deployment, "live", job.ExitOK)
+	bad := w.stage("bbb", reshape("no_such_column > 1"))
+	d := w.finish(bad.Deployment, "", job.ExitUsage)
+	if !strings.Contains(d.Message, "no_such_column") || d.State != job.Observing {
+		t.Errorf("%+v", d)
+	}
+	w.exact()
+	if got := w.stage("bbb"); !got.Nothing {
+		t.Errorf("the file that is in force: %+v", got)
+	}
+	w.must(1, reprocess.Rollback, reprocess.Args{})
+	if w.live() != "v1" {
+		t.Errorf("live is %s: the rollback window did not survive", w.live())
+	}
+}
+
+func TestANewKeepOldMovesTheRollbackWindow(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	w.finish(w.stage("aaa").Deployment, "live", job.ExitOK)
+	w.finish(w.stage("bbb", func(in *reprocess.Staging) { in.Promote = job.PromoteAuto }).Deployment, "live", job.ExitOK)
+	got := w.stage("bbb", func(in *reprocess.Staging) { in.Spec.KeepOld = 3 * time.Hour })
+	if got.FlipOnly || got.Nothing || !slices.Equal(got.Applied, []string{"keep_old"}) {
+		t.Fatalf("%+v", got)
+	}
+	left := w.text(`SELECT (standby_until > clock_timestamp() + interval '2 hours')::text FROM kappactl.version WHERE number = 1
+		UNION ALL SELECT (observe_until > clock_timestamp() + interval '2 hours')::text FROM kappactl.deployment WHERE number = 2`)
+	if left != "true\ntrue" {
+		t.Errorf("the windows end after two hours: %s", left)
+	}
+}
+
+func TestIndexesOfAStandbyFollowItsFile(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	w.finish(w.stage("aaa").Deployment, "live", job.ExitOK)
+	w.finish(w.stage("bbb", func(in *reprocess.Staging) { in.Promote = job.PromoteAuto }).Deployment, "live", job.ExitOK)
+	w.finish(w.stage("aaa", reshape("", []string{"n"})).Deployment, "live", job.ExitOK)
+	w.await("the index", func() bool { return strings.Contains(w.text(indexNames), "(n)") })
+	w.exact()
+}
