@@ -21,7 +21,7 @@ func newInit(a *app, run func(context.Context, initOptions) error) *cobra.Comman
 		Use:   "init",
 		Short: "Create or upgrade the control schema in PostgreSQL",
 		Long: `Create the control schema, or bring it up to this release. It can be run again at any time, and by two at once.
-With --print it opens no connection: it shows the SQL and the rights it needs, for a database administrator to run.`,
+With --print it opens no connection: it shows the SQL, and at its end the rights that an agent and the commands need, for a database administrator to run.`,
 		Example: "  kappactl init\n  kappactl init --print | psql",
 		Args:    exactly(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
@@ -48,7 +48,8 @@ func runInit(ctx context.Context, o initOptions) error {
 		if err != nil {
 			return err
 		}
-		result.SQL = rights(schema) + text
+		result.SQL = fmt.Sprintf("-- The control schema of kappactl, version %d. To run this a role needs: GRANT CREATE ON DATABASE … TO role;\n\n%s\n%s",
+			pg.SchemaVersion, text, commented(rightsSQL(schema, "public")))
 		return o.result(result, func(w io.Writer) error {
 			_, err := io.WriteString(w, result.SQL)
 			return err
@@ -66,22 +67,4 @@ func runInit(ctx context.Context, o initOptions) error {
 		_, err := fmt.Fprintf(w, "control schema %q is at version %d\nnext: kappactl serve\n", schema, pg.SchemaVersion)
 		return err
 	})
-}
-
-// rights says in SQL comments what a role needs; the names in capitals are the reader's.
-func rights(schema string) string {
-	q := pg.Ident(schema)
-	return fmt.Sprintf(`-- The control schema of kappactl, version %d.
---
--- To run this text a role needs:        GRANT CREATE ON DATABASE db TO role;
--- To run kappactl, once this has run (a role that owns the schema has these already):
---   GRANT USAGE ON SCHEMA %s TO role;
---   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO role;
---   GRANT USAGE ON ALL SEQUENCES IN SCHEMA %s TO role;
--- In each schema that serves a view, because version tables live beside their view:
---   GRANT USAGE, CREATE ON SCHEMA public TO role;
--- Optional; without it a promote may wait for readers that would not be harmed:
---   GRANT pg_read_all_stats TO role;
-
-`, pg.SchemaVersion, q, q, q)
 }

@@ -15,10 +15,13 @@ import (
 )
 
 // Topics says what the cluster knows about the topics, in the order of names: ids, offsets, settings. A topic that does
-// not exist is a *MissingTopicError.
+// not exist is a *MissingTopicError; one that the user may not read is a *job.Refusal that names the right.
 func (a *Admin) Topics(ctx context.Context, names []string) ([]job.TopicFacts, error) {
 	if len(names) == 0 {
 		return nil, nil
+	}
+	if err := a.mayRead(ctx, names); err != nil {
+		return nil, err
 	}
 	parts, err := a.Offsets(ctx, names)
 	if err != nil {

@@ -1,0 +1,142 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/pgtest"
+)
+
+// document reads a file of docs.
+func document(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// roles runs docs/rights.sql with role names of this test, in a database where PUBLIC may do nothing.
+func (w *world) roles(sql string) (agent, cli, reader string) {
+	w.t.Helper()
+	ctx := context.WithoutCancel(w.t.Context())
+	run := func(sql string) {
+		w.t.Helper()
+		if _, err := w.pool.Exec(ctx, sql); err != nil {
+			w.t.Fatalf("%v in:\n%s", err, sql)
+		}
+	}
+	names := []string{w.name("agent"), w.name("cli"), w.name("reader")}
+	for i, placeholder := range []string{"kappactl_agent", "kappactl_cli", "kappactl_reader"} {
+		sql = strings.ReplaceAll(sql, placeholder, names[i])
+	}
+	run(`DO $$ BEGIN EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database()); END $$; REVOKE ALL ON SCHEMA public FROM PUBLIC`)
+	w.t.Cleanup(func() {
+		for _, name := range names {
+			run("DROP OWNED BY " + pg.Ident(name) + " CASCADE")
+			run("DROP ROLE " + pg.Ident(name))
+		}
+	})
+	run(sql)
+	dsn := func(name string) string {
+		run("ALTER ROLE " + pg.Ident(name) + " PASSWORD 'hunter2'")
+		return "KAPPACTL_DSN=" + pgtest.As(w.dsn, name, "hunter2")
+	}
+	return dsn(names[0]), dsn(names[1]), dsn(names[2])
+}
+
+// as is the world of another user.
+func (w *world) as(vars ...string) *world {
+	other := *w
+	other.vars = vars
+	return &other
+}
+
+// TestTheListedRightsSuffice gives agent, commands and reader what docs/rights.sql and docs/security.md list, and nothing else,
+// and runs the whole life of a job: once with all of it, once with only what is not called optional.
+func TestTheListedRightsSuffice(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.StartSecured(t, kafkatest.WithACLs()...)
+	b.AddUser(t, "kappactl-agent", kafkatest.Password)
+	b.AddUser(t, "kappactl-cli", kafkatest.Password)
+	sql := document(t, "rights.sql")
+	required, _, _ := strings.Cut(sql, "-- Optional")
+	for what, sql := range map[string]string{"all": sql, "required": required} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, b.SASL)
+			topic := kafkatest.Name("clicks")
+			kafkatest.Topic(t, b.Brokers, topic, 4, nil)
+			produceClicks(t, b.Brokers, topic, 0, 20_000)
+			for line := range strings.Lines(document(t, "security.md")) {
+				if !strings.HasPrefix(line, "kafka-acls ") || what == "required" && !strings.Contains(line, "--topic") {
+					continue
+				}
+				b.Allow(t, strings.Replace(line, "--topic clicks", "--topic "+topic, 1))
+			}
+			asAgent, asCLI, asReader := w.roles(sql)
+			password := w.secret("password", kafkatest.Password)
+			agent := w.as(append(w.login(b, "kappactl-agent", password), asAgent)...)
+			cli := w.as(append(w.login(b, "kappactl-cli", password), asCLI)...)
+			reader := w.as(append(w.login(b, "kappactl-cli", password), asReader)...)
+			served := agent.serve()
+
+			cli.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)))
+			cli.ok("deploy", w.file("v2.yaml", fmt.Sprintf(clicksJob, topic, 100)))
+			cli.ok("promote", "clicks")
+			produceClicks(t, b.Brokers, topic, 20_000, 2000)
+			cli.ok("rollback", "clicks")
+			reader.caughtUp("clicks")
+			reader.equal("clicks")
+			reader.ok("status", "clicks")
+			reader.ok("wait", "clicks", "v1", "--for", "live")
+			cli.equal("clicks")
+			cli.ok("pause", "clicks", "v2")
+			cli.ok("resume", "clicks", "v2")
+			cli.ok("promote", "clicks", "v2")
+			cli.ok("retire", "clicks", "v1", "--now", "--yes")
+			w.brokers = b.Brokers // the list of groups is the test's own question
+			w.goneFrom("clicks", "v1")
+			cli.ok("deploy", w.file("v3.yaml", fmt.Sprintf(clicksJob, topic, 50)))
+			cli.ok("abort", "clicks", "v3")
+			says(t, reader.run("deploy", w.file("v4.yaml", fmt.Sprintf(clicksJob, topic, 60))), 11, "permission denied")
+			if text := served.log.String(); strings.Contains(text, "permission denied") || what == "all" && strings.Contains(text, "AUTHORIZATION_FAILED") {
+				t.Errorf("the agent lacks a right:\n%s", tail(text, 30))
+			}
+		})
+	}
+}
+
+// TestAMissingACLIsNamed deploys with one operation after the other missing, then runs the command that the refusal prints.
+func TestAMissingACLIsNamed(t *testing.T) {
+	t.Parallel()
+	b := kafkatest.StartSecured(t, kafkatest.WithACLs()...)
+	w := newWorld(t, b.SASL)
+	topic := kafkatest.Name("clicks")
+	kafkatest.Topic(t, b.Brokers, topic, 4, nil)
+	produceClicks(t, b.Brokers, topic, 0, 1000)
+	w.vars = w.login(b, kafkatest.User, w.secret("password", kafkatest.Password))
+	w.serve()
+	job := w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0))
+	for _, missing := range []string{"Describe, Read, DescribeConfigs", "Read, DescribeConfigs", "DescribeConfigs"} {
+		o := w.code(11, "deploy", job)
+		if want := fmt.Sprintf(`Kafka user "app" may not %s topic %s`, missing, topic); !strings.Contains(o.stderr, want) {
+			t.Errorf("got %s, want %q", o.stderr, want)
+		}
+		_, command, _ := strings.Cut(o.stderr, "next: ")
+		first, _, _ := strings.Cut(missing, ",")
+		for _, op := range strings.Split(missing, ", ") { // one right at a time
+			if op != first {
+				command = strings.Replace(command, " --operation "+op, "", 1)
+			}
+		}
+		b.Allow(t, command)
+	}
+	w.ok("deploy", job)
+	w.equal("clicks")
+}
