@@ -78,8 +78,7 @@ func (w *watch) plan(ctx context.Context, st *state) ([]job.Frozen, error) {
 	}
 	for _, t := range facts {
 		if t.Compacted && st.layout.Shape == job.Rollup {
-			return nil, refuse(job.ExitUsage, "read a topic without cleanup.policy=compact",
-				"topic %s is compacted: a replay sees fewer records than live did, so a rollup over it would change by itself", t.Name)
+			return nil, compactedRefusal(t)
 		}
 	}
 	frozen, err := ranges(limited, w.c.Topics, &st.spec, facts, w.c.Now())
@@ -87,6 +86,11 @@ func (w *watch) plan(ctx context.Context, st *state) ([]job.Frozen, error) {
 		return nil, err
 	}
 	return frozen, w.c.coverage(limited, w.c.Pool, st.liveRef(), st.ref(), &st.spec, starts(frozen), st.options().AcceptShorterHistory)
+}
+
+func compactedRefusal(t job.TopicFacts) error {
+	return refuse(job.ExitUsage, "read a topic without cleanup.policy=compact",
+		"topic %s is compacted: a replay sees fewer records than live did, so a rollup over it would change by itself", t.Name)
 }
 
 // coverage refuses a candidate by whose flip readers would lose results.

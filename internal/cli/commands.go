@@ -12,6 +12,7 @@ func commands(a *app) []*cobra.Command {
 		newInit(a, runInit),
 		newCheck(a, runCheck),
 		newTest(a, runTest),
+		newPlan(a, runPlan),
 		newDeploy(a, runDeploy),
 		newWait(a, runWait),
 		newPromote(a, runPromote),

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/trial"
 	"github.com/kappactl/kappactl/internal/law"
 	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/internal/trial"
 )
 
 type testOptions struct {
@@ -42,9 +42,9 @@ would show: with serve.columns and serve.where. A test that fails ends it with 5
 
 // testResult is what test prints.
 type testResult struct {
-	Job    job.Name         `json:"job"`
-	Passed int              `json:"passed"`
-	Failed int              `json:"failed"`
+	Job    job.Name       `json:"job"`
+	Passed int            `json:"passed"`
+	Failed int            `json:"failed"`
 	Tests  []trial.Result `json:"tests"`
 }
 

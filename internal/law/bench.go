@@ -32,6 +32,7 @@ type Deps struct {
 	Views      Views
 	// StagingColumn is the column of a staging table in front of those of the layout.
 	StagingColumn string
+	Fillfactor    int // of version tables; only sizes depend on it
 }
 
 // tempSchema is what PostgreSQL calls the temporary tables of a session, whichever it is.
@@ -83,7 +84,7 @@ func (b *Bench) create(ctx context.Context) error {
 	table := pg.Ident(tempSchema, b.ref.Table())
 	for _, sql := range []string{
 		"SET LOCAL extra_float_digits = 1",
-		fmt.Sprintf("CREATE TEMP TABLE %s (%s) ON COMMIT DROP", pg.Ident(b.ref.Table()), strings.Join(columns, ", ")),
+		fmt.Sprintf("CREATE TEMP TABLE %s (%s) WITH (fillfactor = %d) ON COMMIT DROP", pg.Ident(b.ref.Table()), strings.Join(columns, ", "), max(10, b.deps.Fillfactor)),
 		fmt.Sprintf("CREATE UNIQUE INDEX ON %s (%s) NULLS NOT DISTINCT", table, strings.Join(keys, ", ")),
 		fmt.Sprintf("CREATE TEMP TABLE %s (%s bigint, %s) ON COMMIT DROP", pg.Ident(b.ref.Staging()), pg.Ident(b.deps.StagingColumn), strings.Join(columns, ", ")),
 	} {
@@ -109,8 +110,15 @@ func (b *Bench) Merge(ctx context.Context, part []*kgo.Record) error {
 // Stage runs PARTIAL over one part and stages its rows as a segment does.
 func (b *Bench) Stage(ctx context.Context, segment int, part []*kgo.Record) error {
 	rows, err := b.partial(ctx, part)
-	if err != nil || len(rows) == 0 {
+	if err != nil {
 		return err
+	}
+	return b.stage(ctx, segment, rows)
+}
+
+func (b *Bench) stage(ctx context.Context, segment int, rows []Row) error {
+	if len(rows) == 0 {
+		return nil
 	}
 	names, types := b.layout.StagedColumns()
 	into, from, params, aliases := []string{pg.Ident(b.deps.StagingColumn)}, []string{fmt.Sprint(segment)}, []string{}, []string{}

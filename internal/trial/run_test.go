@@ -7,10 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/trial"
 	"github.com/kappactl/kappactl/internal/law"
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/internal/trial"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
 )

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/serving"
+	"github.com/kappactl/kappactl/speedlayer"
+)
+
+type planOptions struct {
+	*app
+	file  string
+	quick bool // no sample
+}
+
+func newPlan(a *app, run func(context.Context, planOptions) error) *cobra.Command {
+	o := planOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "plan FILE",
+		Short: "Show what deploy would do, and what it would cost",
+		Long: `Show what deploying the file would do: the version it makes, what changes against the live one, the ranges of the topics that
+are replayed and what the log no longer holds, how many records and bytes that is, how long it takes, how much disk and WAL
+PostgreSQL needs, which columns the view gains, what reads the view, and what people added to the live table by hand, which the
+new one will not have. Nothing is written. Records, bytes, rows and disk are measured on up to 200,000 records, tried out in
+temporary tables that are rolled back; "sampled" says how many. What deploy would refuse is listed, and ends it with the code that
+deploy would end with.`,
+		Example:     "  kappactl plan examples/pageviews.yaml\n  kappactl plan examples/pageviews.yaml -o json",
+		Args:        exactly("FILE"),
+		Annotations: map[string]string{timeoutKey: "2m"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.file = args[0]
+			return run(cmd.Context(), o)
+		},
+	}
+	cmd.Flags().BoolVar(&o.quick, "quick", false, "read no records: without estimates of bytes, rows, disk and time")
+	return cmd
+}
+
+// planResult is what plan prints. null means unknown.
+type planResult struct {
+	Job      job.Name      `json:"job"`
+	Version  string        `json:"version"`
+	Action   string        `json:"action"` // stage, resume, flip, apply or nothing
+	Live     *string       `json:"live"`
+	Hash     string        `json:"hash"`
+	Changes  []job.Change  `json:"changes"`
+	View     planView      `json:"view"`
+	Replay   planReplay    `json:"replay"`
+	Refusals []planRefusal `json:"refusals"`
+	ExitCode job.ExitCode  `json:"exit_code"`
+	Lost     []planLoss    `json:"lost"`
+	Warnings []string      `json:"warnings"`
+}
+
+type planView struct {
+	Name      string             `json:"name"`
+	Added     []planColumn       `json:"added"`
+	Removed   []planColumn       `json:"removed"`
+	ReadBy    []string           `json:"read_by"`
+	Additions []serving.Addition `json:"additions"` // to the live table, by hand
+}
+
+type planColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+type planRefusal struct {
+	ExitCode job.ExitCode `json:"exit_code"`
+	Cause    string       `json:"cause"`
+	Next     string       `json:"next"`
+}
+
+type planLoss struct {
+	Topic     string             `json:"topic"`
+	Partition int32              `json:"partition"`
+	Kind      reprocess.LossKind `json:"kind"`
+	Live      int64              `json:"live_from"`
+	Candidate int64              `json:"candidate_from"` // -1: not read
+}
+
+func runPlan(ctx context.Context, o planOptions) error {
+	c, err := compile(ctx, o.file)
+	if err != nil {
+		return err
+	}
+	cl, err := o.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	cluster, err := cl.clusterID(ctx)
+	if err != nil {
+		return err
+	}
+	brokers, err := kafkaConfig(ctx, cl.settings)
+	if err != nil {
+		return err
+	}
+	admin, err := kafka.NewAdmin(brokers)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	staging := deployOptions{app: o.app, file: o.file}.staging(ctx, c, cluster)
+	p, err := cl.store.Plan(ctx, staging, admin, speedlayer.Store{}, o.sys.Now())
+	if err != nil {
+		return err
+	}
+	result := o.outline(c, p)
+	if err := o.survey(ctx, cl, c, p, &result); err != nil {
+		return err
+	}
+	if !o.quick && p.Frozen != nil {
+		if err := o.estimate(ctx, cl, c, p, brokers, &result); err != nil {
+			return err
+		}
+	}
+	if err := o.result(result, func(w io.Writer) error { return result.print(w, o.style()) }); err != nil {
+		return err
+	}
+	return exitWith(result.ExitCode)
+}
+
+// outline is what needs no more questions.
+func (o planOptions) outline(c *compiled, p reprocess.Plan) planResult {
+	r := planResult{
+		Job: c.spec.Job, Version: p.Number.String(), Hash: c.hash, Action: planAction(p), Changes: []job.Change{}, Refusals: []planRefusal{}, Lost: []planLoss{}, Warnings: []string{},
+		View: planView{Name: c.spec.Serve.View.String(), Added: []planColumn{}, Removed: []planColumn{}, ReadBy: []string{}, Additions: []serving.Addition{}},
+	}
+	if p.Number == 0 {
+		r.Version = ""
+	}
+	if p.Live != nil {
+		live := p.Live.Number.String()
+		r.Live = &live
+		r.Changes = append(r.Changes, job.Changes(p.LiveSpec, c.spec)...)
+		added, removed := p.Columns(c.query.Layout)
+		for _, v := range added {
+			r.View.Added = append(r.View.Added, planColumn{v.Name, v.Type})
+		}
+		for _, v := range removed {
+			r.View.Removed = append(r.View.Removed, planColumn{v.Name, v.Type})
+		}
+	}
+	for _, l := range p.Losses {
+		r.Lost = append(r.Lost, planLoss{Topic: l.Live.Topic, Partition: l.Live.ID, Kind: l.Kind, Live: l.Live.From, Candidate: l.Candidate})
+	}
+	for _, err := range p.Refusals {
+		f := explain(context.Background(), deployOptions{app: o.app, file: o.file}.named(err))
+		r.Refusals = append(r.Refusals, planRefusal{ExitCode: f.Code, Cause: f.Causes[0], Next: f.Next})
+		if r.ExitCode == job.ExitOK {
+			r.ExitCode = f.Code
+		}
+	}
+	r.Replay = newPlanReplay(c, p)
+	return r
+}
+
+func planAction(p reprocess.Plan) string {
+	switch {
+	case p.Number == 0:
+		return "refuse"
+	case p.Nothing:
+		return "nothing"
+	case p.Resumed:
+		return "resume"
+	case p.FlipOnly && p.Live != nil && p.Live.Number == p.Number:
+		return "apply" // what is not part of the hash, to the live version
+	case p.FlipOnly:
+		return "flip"
+	}
+	return "stage"
+}
+
+// survey asks the database what hangs on the view and on the live table.
+func (o planOptions) survey(ctx context.Context, cl *client, c *compiled, p reprocess.Plan, r *planResult) error {
+	names, err := views().Readers(ctx, cl.pool, c.spec.Serve.View)
+	if err != nil {
+		return err
+	}
+	r.View.ReadBy = append(r.View.ReadBy, names...)
+	if p.Live == nil {
+		return nil
+	}
+	additions, err := views().Additions(ctx, cl.pool, *p.Live, c.spec.Serve.View, p.LiveView)
+	if err != nil {
+		return err
+	}
+	r.View.Additions = append(r.View.Additions, additions...)
+	return nil
+}
+
+// workers is how many segments are replayed at once, as far as this machine can tell.
+func workers(spec *job.Spec, segments int) int {
+	n := spec.Replay.Workers
+	if n == 0 {
+		n = runtime.NumCPU()
+	}
+	return max(1, min(n, segments))
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/render"
+)
+
+// print writes one fact a line: name, then value.
+func (r planResult) print(w io.Writer, style render.Style) error {
+	t := render.NewTable("what", "value")
+	add := func(name, format string, args ...any) {
+		t.Add(render.Text(name), render.Text(fmt.Sprintf(format, args...)))
+	}
+	add("job", "%s", r.Job)
+	add("action", "%s", r.words())
+	add("live", "%s", known(r.Live))
+	for _, c := range r.Changes {
+		add("changes", "%s", changeText(c))
+	}
+	r.Replay.rows(add)
+	add("view", "%s", r.View.Name)
+	for _, c := range r.View.Added {
+		add("new column", "%s %s", c.Name, c.Type)
+	}
+	for _, c := range r.View.Removed {
+		add("lost column", "%s %s", c.Name, c.Type)
+	}
+	for _, name := range r.View.ReadBy {
+		add("read by", "%s", name)
+	}
+	for _, a := range r.View.Additions {
+		add("by hand", "%s %s: the new table will not have it", a.Kind, a.What)
+	}
+	for _, text := range r.Warnings {
+		t.Add(render.Text("warning"), render.Toned(render.Warn, text))
+	}
+	for _, f := range r.Refusals {
+		t.Add(render.Text("refused"), render.Toned(render.Bad, strings.ReplaceAll(f.Cause, "\n", " ")))
+		if f.Next != "" {
+			add("next", "%s", f.Next)
+		}
+	}
+	return t.Write(w, style)
+}
+
+func (r planResult) words() string {
+	switch r.Action {
+	case "nothing":
+		return r.Version + " is live already: nothing to do"
+	case "resume":
+		return "go on with " + r.Version
+	case "flip":
+		return "flip the view to " + r.Version + ", which is standby: nothing is replayed"
+	case "apply":
+		return "apply the file to " + r.Version + ", which is live: nothing is replayed"
+	case "refuse":
+		return "nothing: deploy would refuse"
+	}
+	return "stage " + r.Version + " (" + r.Hash + ") and replay from " + r.Replay.Start
+}
+
+func (r planReplay) rows(add func(name, format string, args ...any)) {
+	for _, t := range r.Topics {
+		add("retention", "%s: %s", t.Topic, retentionText(t))
+	}
+	for _, p := range r.Partitions {
+		add("replay", "%s/%d [%d,%d)", p.Topic, p.Partition, p.From, p.To)
+	}
+	if len(r.Partitions) == 0 {
+		return
+	}
+	add("segments", "%d, %s", r.Segments, render.Plural(int64(r.Workers), "worker"))
+	if r.Records == nil {
+		return
+	}
+	add("records", "%s, %s (%s measured)", render.Count(*r.Records), render.Bytes(*r.Bytes), render.Count(r.Sampled))
+	add("rows", "%s", render.CountOf(r.Rows))
+	add("disk", "%s, and %s more during the replay", render.Bytes(*r.DiskBytes), render.Bytes(*r.StagingBytes))
+	add("WAL", "%s", render.Bytes(*r.WALBytes))
+	add("time", "%s at %s a worker (%s)", render.Seconds(r.ETASeconds), render.Rate(r.RecordsPerSecond), or(r.ETAFrom, "unknown"))
+}
+
+func retentionText(t planTopic) string {
+	parts := []string{"kept for ever"}
+	if t.RetentionMS >= 0 {
+		parts[0] = fmt.Sprintf("kept for %s", job.FormatDuration(msDuration(t.RetentionMS)))
+	}
+	if t.RetentionBytes >= 0 {
+		parts = append(parts, fmt.Sprintf("at most %s a partition", render.Bytes(t.RetentionBytes)))
+	}
+	if t.Compacted {
+		parts = append(parts, "compacted")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func changeText(c job.Change) string {
+	if strings.Contains(c.From+c.To, "\n") || len(c.From)+len(c.To) > 100 {
+		return c.Path
+	}
+	return fmt.Sprintf("%s: %s → %s", c.Path, or(c.From, "nothing"), or(c.To, "nothing"))
+}
+
+func known(s *string) string {
+	if s == nil {
+		return render.None
+	}
+	return *s
+}

@@ -1,0 +1,61 @@
+package job
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Change is one setting that differs between two job files and changes the results.
+type Change struct {
+	Path string `json:"path"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Changes are the settings that make the results of two job files differ: what Hash looks at, in the order of the file.
+func Changes(from, to *Spec) []Change {
+	var out []Change
+	add := func(path string, a, b any) {
+		if x, y := textOf(a), textOf(b); x != y {
+			out = append(out, Change{Path: path, From: x, To: y})
+		}
+	}
+	topics := func(s *Spec) []string { return slices.Sorted(slices.Values(s.Source.Topics)) }
+	add("mode", from.Mode, to.Mode)
+	add("source.topics", topics(from), topics(to))
+	add("source.format", from.Source.Format, to.Source.Format)
+	add("source.columns", from.Source.Columns, to.Source.Columns)
+	add("source.on_error", onErrorWord(from), onErrorWord(to))
+	if normalSQL(from.Query) != normalSQL(to.Query) {
+		add("query", strings.TrimSpace(from.Query), strings.TrimSpace(to.Query))
+	}
+	add("serve.key", from.Serve.Key, to.Serve.Key)
+	add("serve.order_by", from.Serve.OrderBy, to.Serve.OrderBy)
+	add("replay.start", from.Replay.Start, to.Replay.Start)
+	add("replay.start.offsets", from.Replay.Offsets, to.Replay.Offsets)
+	return out
+}
+
+func onErrorWord(s *Spec) string {
+	if s.Source.OnError.Fail {
+		return "fail"
+	}
+	return "dead_letter"
+}
+
+// textOf is a setting as text; a plain text is itself, nothing is empty.
+func textOf(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		return text
+	}
+	if s := string(b); s != "null" {
+		return s
+	}
+	return ""
+}

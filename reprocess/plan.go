@@ -1,0 +1,175 @@
+package reprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// Plan is what deploying a file would do, by the rules that deploy follows. Nothing is written.
+type Plan struct {
+	Staged   // what Stage would do; Deployment means nothing
+	Live     *job.Ref
+	LiveSpec *job.Spec    // of the live version, else nil
+	LiveView job.Layout   // of the live version
+	Refusals []error      // why deploy would refuse, each a *job.Refusal
+	Losses   []Loss       // results that readers would lose
+	Frozen   []job.Frozen // the ranges to replay
+	Topics   []job.TopicFacts
+	// Rate is how many records a second one worker got through in the job's newest replay; nil when there was none.
+	Rate *float64
+}
+
+// errPlanned rolls a staging back.
+var errPlanned = errors.New("planned")
+
+// Plan stages in a transaction that is rolled back, and freezes without writing.
+func (s *Store) Plan(ctx context.Context, in Staging, topics Topics, positions Positions, now time.Time) (Plan, error) {
+	var p Plan
+	refused := func(err error) error {
+		var r *job.Refusal
+		if errors.As(err, &r) {
+			p.Refusals = append(p.Refusals, r)
+			return nil
+		}
+		return err
+	}
+	err := s.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := s.planStage(ctx, tx, in, &p); err != nil {
+			return err
+		}
+		return errPlanned
+	})
+	if err = refused(err); err != nil && !errors.Is(err, errPlanned) {
+		return Plan{}, fmt.Errorf("plan %s: %w", in.Spec.Job, err)
+	}
+	p.Job = in.Spec.Job
+	if p.Rate, err = pastRate(ctx, s.pool, in.Spec.Job); err != nil {
+		return Plan{}, err
+	}
+	if p.Nothing || p.FlipOnly || p.Resumed {
+		return p, nil
+	}
+	if p.Topics, err = topics.Topics(ctx, in.Spec.Source.Topics); err != nil {
+		return Plan{}, fmt.Errorf("ask the brokers for %v: %w", in.Spec.Source.Topics, err)
+	}
+	for _, t := range p.Topics {
+		if t.Compacted && in.Layout.Shape == job.Rollup {
+			p.Refusals = append(p.Refusals, compactedRefusal(t))
+		}
+	}
+	if p.Frozen, err = ranges(ctx, topics, in.Spec, p.Topics, now); refused(err) != nil {
+		return Plan{}, err
+	}
+	return p, s.planCoverage(ctx, in, topics, positions, now, &p)
+}
+
+// planStage stages and reads what is live.
+func (s *Store) planStage(ctx context.Context, tx *pg.Tx, in Staging, p *Plan) error {
+	j, err := lockJobFor(ctx, tx, in)
+	if err != nil {
+		return err
+	}
+	if j.Live != nil {
+		live := job.Ref{Job: in.Spec.Job, Number: job.Number(*j.Live)}
+		if p.LiveSpec, p.LiveView, err = specOf(ctx, tx, live); err != nil {
+			return err
+		}
+		p.Live = &live
+	}
+	if err := checkView(ctx, tx, in, j); err != nil {
+		return err
+	}
+	p.Staged, err = stage(ctx, tx, in, j)
+	return err
+}
+
+// planCoverage compares what the version would cover with what live covers.
+func (s *Store) planCoverage(ctx context.Context, in Staging, topics Topics, positions Positions, now time.Time, p *Plan) error {
+	if p.Live == nil || p.Frozen == nil {
+		return nil
+	}
+	covers, err := positions.Positions(ctx, s.pool, *p.Live)
+	if err != nil {
+		return err
+	}
+	if p.Losses = Coverage(covered(covers), starts(p.Frozen), nil); len(p.Losses) == 0 {
+		return nil
+	}
+	kept, err := keptOffsets(ctx, topics, p.LiveSpec, in.Spec, now)
+	if err != nil {
+		return err
+	}
+	p.Losses = Coverage(covered(covers), starts(p.Frozen), kept)
+	ref := job.Ref{Job: in.Spec.Job, Number: p.Number}
+	if err := coverageRefusal(*p.Live, ref, p.Losses, in.AcceptShorterHistory); err != nil {
+		p.Refusals = append(p.Refusals, err)
+	}
+	return nil
+}
+
+// pastRate is records a second of one worker over the newest replay of the job that was finished.
+func pastRate(ctx context.Context, db pg.DB, name job.Name) (*float64, error) {
+	var rate *float64
+	err := db.QueryRow(ctx, `SELECT sum(records) / nullif(sum(coalesce((timings ->> 'query')::double precision, 0)
+				+ coalesce((timings ->> 'land')::double precision, 0)), 0)
+		FROM kappactl.segment WHERE job = @job AND state = 'done' AND records > 0
+		GROUP BY number ORDER BY number DESC LIMIT 1`, pgx.NamedArgs{"job": string(name)}).Scan(&rate)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil //nolint:nilnil // no replay yet
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the timings of earlier segments: %w", err)
+	}
+	return rate, nil
+}
+
+// Segments is in how many segments the ranges would be replayed.
+func (p Plan) Segments() int {
+	n := int64(0)
+	for _, f := range p.Frozen {
+		limit := int64(segmentOffsets)
+		if f.SplitAt > 0 {
+			limit = min(limit, f.SplitAt)
+		}
+		n += (f.Len() + limit - 1) / limit
+	}
+	return int(n)
+}
+
+// Offsets is how many offsets the ranges have.
+func (p Plan) Offsets() int64 {
+	n := int64(0)
+	for _, f := range p.Frozen {
+		n += f.Len()
+	}
+	return n
+}
+
+// Columns are the view's columns that readers would gain and those that would become NULL.
+func (p Plan) Columns(to job.Layout) (added, removed []job.ViewColumn) {
+	if p.Live == nil {
+		return nil, nil
+	}
+	has := func(list []job.ViewColumn, name string) bool {
+		return slices.ContainsFunc(list, func(v job.ViewColumn) bool { return v.Name == name })
+	}
+	for _, v := range to.View {
+		if !has(p.LiveView.View, v.Name) {
+			added = append(added, v)
+		}
+	}
+	for _, v := range p.LiveView.View {
+		if !has(to.View, v.Name) {
+			removed = append(removed, v)
+		}
+	}
+	return added, removed
+}
