@@ -96,9 +96,13 @@ type progressLine struct {
 	state   string
 }
 
-// due says that something changed or that it is time.
+// due says that something changed or that it is time. Holding still is no progress, so it is said less often.
 func (p *progressLine) due(now time.Time, d reprocess.Deployment) bool {
-	return stateOf(d) != p.state || now.Sub(p.printed) >= p.every
+	every := p.every
+	if d.Verdict == job.Holding {
+		every = progressPipe
+	}
+	return stateOf(d) != p.state || now.Sub(p.printed) >= every
 }
 
 func stateOf(d reprocess.Deployment) string {
@@ -137,7 +141,8 @@ func amounts(d reprocess.Deployment, v reprocess.VersionStatus) []string {
 	if v.LagRecords != nil {
 		left := *v.LagRecords
 		if d.Phase == job.Replaying && d.Records+left > 0 {
-			out = append(out, fmt.Sprintf("%s of %s records", render.Count(d.Records), render.Count(d.Records+left)))
+			// Two figures that need not add up: what is left is sampled once a second, what is read is fresh.
+			out = append(out, fmt.Sprintf("%s read, %s to go", render.Plural(d.Records, "record"), render.Count(left)))
 		} else {
 			out = append(out, render.Plural(left, "record")+" behind")
 		}

@@ -40,8 +40,8 @@ func TestProgressIsPrintedAtChangesAndNowAndThen(t *testing.T) {
 	d.Phase, d.Verdict = job.Verified, job.Ready
 	look()
 	want := []string{
-		"pageviews v2 replaying  1,200,000 of 3,000,000 records  900k/s  ETA 2s",
-		"pageviews v2 replaying  3,000,000 of 3,000,000 records",
+		"pageviews v2 replaying  1,200,000 records read, 1,800,000 to go  900k/s  ETA 2s",
+		"pageviews v2 replaying  3,000,000 records read, 0 to go",
 		"pageviews v2 catching_up  lag 6s on pageviews/0",
 		"pageviews v2 verified",
 	}
