@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"internal/httpapi":    {"internal/job", "internal/pg"},
 	"internal/devstack":   {"internal/job", "internal/kafka", "internal/pg", "internal/config"},
 	"internal/law":        {"internal/job", "internal/query", "internal/format", "internal/pg"},
-	"internal/trial":    {"internal/job", "internal/query", "internal/format", "internal/pg", "internal/law"},
+	"internal/trial":      {"internal/job", "internal/query", "internal/format", "internal/pg", "internal/law"},
 	"internal/sample":     {"internal/job", "internal/kafka"},
 	"internal/verify":     {"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg"},
 	"internal/pgtest":     {"internal/pg", "internal/devstack"},
