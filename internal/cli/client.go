@@ -117,6 +117,16 @@ func (c *client) needAgent(ctx context.Context, patience time.Duration) error {
 	}
 }
 
+// admin asks the brokers of the settings; the caller closes it.
+func (c *client) admin(ctx context.Context) (*kafka.Admin, kafka.Config, error) {
+	k, err := kafkaConfig(ctx, c.settings)
+	if err != nil {
+		return nil, k, err
+	}
+	admin, err := kafka.NewAdmin(k)
+	return admin, k, err
+}
+
 // brokerPatience is how long a command waits for the brokers before it says that they are not there.
 const brokerPatience = 5 * time.Second
 

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/reprocess"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
@@ -100,11 +99,7 @@ func runPlan(ctx context.Context, o planOptions) error {
 	if err != nil {
 		return err
 	}
-	brokers, err := kafkaConfig(ctx, cl.settings)
-	if err != nil {
-		return err
-	}
-	admin, err := kafka.NewAdmin(brokers)
+	admin, brokers, err := cl.admin(ctx)
 	if err != nil {
 		return err
 	}
