@@ -115,7 +115,7 @@ func (c *Controller) Control(ctx context.Context, deployment, claim int64) error
 		case n == done:
 			return nil
 		case n == later:
-			if !sleep(ctx, c.config.Tick) {
+			if !w.rest(ctx) {
 				return nil
 			}
 		}
@@ -134,6 +134,11 @@ type watch struct {
 	after   afterChecks
 	indexes string    // those that were made last
 	tidy    time.Time // when an automatic retire was tried last
+
+	// What the last pass left for rest.
+	job    string
+	number int
+	awaits awaited
 }
 
 // pass loads the state and does the step of its phase.
@@ -145,6 +150,7 @@ func (w *watch) pass(ctx context.Context) (next, error) {
 	if st.EndedAt != nil {
 		return done, nil
 	}
+	w.job, w.number, w.awaits = st.Job, st.Number, ""
 	switch st.Phase {
 	case job.Staged:
 		return w.staged(ctx, st)

@@ -25,6 +25,9 @@ func (w *watch) candidate(ctx context.Context, st *state) (next, error) {
 		return done, err
 	}
 	verdict := s.verdict.Verdict
+	if verdict == job.Starting {
+		w.awaits = partitionsTaken
+	}
 	switch {
 	case st.Phase == job.CatchingUp && verdict == job.Ready:
 		return again, w.move(ctx, st, BecameReady)

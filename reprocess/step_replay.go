@@ -33,6 +33,7 @@ func (w *watch) replaying(ctx context.Context, st *state) (next, error) {
 		remaining += p.Remaining
 	}
 	if remaining > 0 {
+		w.awaits = segmentsDone
 		return later, nil
 	}
 	longer := since(s.positions, s.facts)

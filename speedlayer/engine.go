@@ -93,6 +93,9 @@ func (e *Engine) tick() time.Duration {
 	return min(max(e.config.Lease/3, 20*time.Millisecond), 500*time.Millisecond)
 }
 
+// look is how often the phase is read where its change is waited for.
+func (e *Engine) look() time.Duration { return min(e.tick(), 100*time.Millisecond) }
+
 // idle is how long a transaction of ours may do nothing: a process that is frozen in one keeps its rows from others, and
 // after the lease they are no longer its own.
 func (e *Engine) idle() time.Duration { return max(e.config.Lease, time.Second) }

@@ -62,7 +62,7 @@ func (r *run) follow(ctx context.Context) error {
 	if err := l.open(ctx); err != nil {
 		return fmt.Errorf("start to follow the topics of %s: %w", r.ref, err)
 	}
-	return r.during(ctx, following, l.renew, func(ctx context.Context) error { return l.loop(ctx) })
+	return r.during(ctx, following, r.tick(), l.renew, func(ctx context.Context) error { return l.loop(ctx) })
 }
 
 func (l *live) open(ctx context.Context) (err error) {

@@ -80,7 +80,7 @@ func (r *run) loop(ctx context.Context) error {
 		case over:
 			return nil
 		case waiting:
-			err = wait(ctx, r.tick())
+			err = wait(ctx, r.look())
 		case replaying:
 			err = r.replay(ctx)
 		case following:
@@ -95,9 +95,9 @@ func (r *run) loop(ctx context.Context) error {
 // errMoved ends a mode because the version asks for another one.
 var errMoved = errors.New("the version's phase moved on")
 
-// during runs work while the version stays in mode m, and renew once a tick beside it. work returns nil when its ctx is
+// during runs work while the version stays in mode m, which is looked at every often, and renew once a tick beside it. work returns nil when its ctx is
 // done and an error only when going on makes no sense.
-func (r *run) during(ctx context.Context, m mode, renew, work func(context.Context) error) error {
+func (r *run) during(ctx context.Context, m mode, often time.Duration, renew, work func(context.Context) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -106,7 +106,7 @@ func (r *run) during(ctx context.Context, m mode, renew, work func(context.Conte
 		return work(ctx)
 	})
 	g.Go(func() error {
-		return r.each(ctx, func(ctx context.Context) error {
+		return r.each(ctx, often, func(ctx context.Context) error {
 			s, err := r.standing(ctx, r.ref)
 			if err != nil {
 				return err
@@ -118,13 +118,13 @@ func (r *run) during(ctx context.Context, m mode, renew, work func(context.Conte
 			return nil
 		})
 	})
-	g.Go(func() error { return r.each(ctx, renew) })
+	g.Go(func() error { return r.each(ctx, r.tick(), renew) })
 	return g.Wait()
 }
 
-// each calls f once a tick until ctx is done. Errors of f are said, quietly, and tried again.
-func (r *run) each(ctx context.Context, f func(context.Context) error) error {
-	t := time.NewTicker(r.tick())
+// each calls f every so often until ctx is done. Errors of f are said, quietly, and tried again.
+func (r *run) each(ctx context.Context, often time.Duration, f func(context.Context) error) error {
+	t := time.NewTicker(often)
 	defer t.Stop()
 	for {
 		select {

@@ -37,7 +37,7 @@ type worker struct {
 // replay reads segments until the version is no longer replaying.
 func (r *run) replay(ctx context.Context) error {
 	p := &replay{run: r, leases: newSegmentLeases(r), throttle: &bucket{now: r.Now}}
-	return r.during(ctx, replaying, p.renew, func(ctx context.Context) error {
+	return r.during(ctx, replaying, r.look(), p.renew, func(ctx context.Context) error {
 		select {
 		case r.replays <- struct{}{}:
 		default:

@@ -147,6 +147,12 @@ func (a *Agent) leave(ctx context.Context) {
 	}
 }
 
+// After an agent has taken something up, more work is likely to come of it at once: for eagerFor it looks every eagerPoll.
+const (
+	eagerFor  = 2 * time.Second
+	eagerPoll = 50 * time.Millisecond
+)
+
 // host looks for work every Poll until ctx ends, then drains.
 func (a *Agent) host(ctx context.Context) error {
 	h := &hosting{
@@ -166,6 +172,9 @@ func (a *Agent) host(ctx context.Context) error {
 			h.quiet.outcome("look for work", err)
 		}
 		pause := a.config.Poll
+		if a.Now().Before(h.eager) {
+			pause = min(pause, eagerPoll)
+		}
 		if err != nil && h.quiet.failures > 3 {
 			pause = min(a.config.Poll*time.Duration(h.quiet.failures), 5*time.Second, max(a.config.Lease/2, a.config.Poll))
 		}

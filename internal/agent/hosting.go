@@ -21,6 +21,7 @@ type hosting struct {
 	rests       map[string]rest // of tasks that ended with an error
 	quiet       *quiet
 	renewed     time.Time // when the leases were last prolonged
+	eager       time.Time // looks are frequent until then
 }
 
 // task is one goroutine at work.
@@ -218,6 +219,9 @@ func (h *hosting) claim(ctx, limited context.Context) error {
 	deployments, err := claimDeployments(limited, h.a.Pool, h.a.config.ID, h.a.config.Lease, claimAtOnce, h.resting("deployment"))
 	if err != nil {
 		return err
+	}
+	if len(deployments) > 0 {
+		h.eager = h.a.Now().Add(eagerFor)
 	}
 	for _, c := range deployments {
 		h.take(ctx, h.deployments, "deployment", c, h.a.Controller.Control)

@@ -55,9 +55,9 @@ type versionRow struct {
 func (v versionRow) ref() job.Ref { return job.Ref{Job: job.Name(v.Job), Number: job.Number(v.Number)} }
 
 // readVersions lists the versions that have work for a runner of this dialect; replays in the order in which they
-// share the budget.
+// share the budget. A version that is being built keeps its runner, which then follows live without a start.
 func readVersions(ctx context.Context, db pg.DB, dialect int) ([]versionRow, error) {
-	phases := []string{string(job.Replaying)}
+	phases := []string{string(job.Replaying), string(job.Building)}
 	for _, p := range job.Phases() {
 		if p.Consumes() {
 			phases = append(phases, string(p))
