@@ -24,6 +24,10 @@ type sampled struct {
 	at        job.Partition
 }
 
+// A candidate whose dead letters are within the limit is still clearly worse than live when it has worseFrom of them, twice
+// live's share, and a tenth of the limit.
+const worseFrom = 10
+
 // deadCount is how many records and dead letters a version had at a moment.
 type deadCount struct {
 	at            time.Time
@@ -37,7 +41,7 @@ func (w *watch) sample(ctx context.Context, st *state) (sampled, error) {
 	if out.positions, err = w.c.Positions.Positions(ctx, w.c.Pool, st.ref()); err != nil {
 		return out, err
 	}
-	live, err := w.livePositions(ctx, st)
+	live, liveDead, err := w.livePositions(ctx, st)
 	if err != nil {
 		return out, err
 	}
@@ -70,7 +74,7 @@ func (w *watch) sample(ctx context.Context, st *state) (sampled, error) {
 			out.fault, out.at = s.Fault, s.Partition
 		}
 	}
-	out.verdict = w.overall(st, now, judged, out.positions)
+	out.verdict = w.overall(st, now, judged, out.positions, liveDead)
 	if err := writeObservations(ctx, w.c.Pool, st, rows); err != nil {
 		return out, err
 	}
@@ -118,22 +122,24 @@ func compose(st *state, p job.Position, facts []job.PartitionFacts, why string) 
 }
 
 // livePositions are those a candidate is compared with; none when live is down, for then it is no measure.
-func (w *watch) livePositions(ctx context.Context, st *state) (map[job.Partition]*int64, error) {
+func (w *watch) livePositions(ctx context.Context, st *state) (map[job.Partition]*int64, *deadCount, error) {
 	live := st.liveRef()
 	if live == nil || st.isLive() {
-		return nil, nil
+		return nil, nil, nil
 	}
 	positions, err := w.c.Positions.Positions(ctx, w.c.Pool, *live)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	dead := &deadCount{}
 	out := make(map[job.Partition]*int64, len(positions))
 	for _, p := range positions {
 		if p.Fault.Kind == job.FaultNone {
 			out[p.Partition] = &p.Next
 		}
+		dead.records, dead.dead = dead.records+p.Records, dead.dead+p.DeadLetters
 	}
-	return out, nil
+	return out, dead, nil
 }
 
 // queued says why a replay has not begun: the server's budget is used up by earlier ones.
@@ -219,7 +225,7 @@ func (t *track) observation(s Sample, p job.Position, j Judged) observed {
 }
 
 // overall judges the version and keeps since when it is within its limits.
-func (w *watch) overall(st *state, now time.Time, judged []Judged, positions []job.Position) Judged {
+func (w *watch) overall(st *state, now time.Time, judged []Judged, positions []job.Position, live *deadCount) Judged {
 	ok := len(judged) > 0
 	for _, j := range judged {
 		ok = ok && within(j.Verdict)
@@ -230,7 +236,7 @@ func (w *watch) overall(st *state, now time.Time, judged []Judged, positions []j
 	case w.good.IsZero():
 		w.good = now
 	}
-	whole := Whole{Phase: st.Phase, StableFor: st.spec.Ready.StableFor, Sick: w.sick(st, now, positions)}
+	whole := Whole{Phase: st.Phase, StableFor: st.spec.Ready.StableFor, Sick: w.sick(st, now, positions, live)}
 	if ok {
 		whole.Good = now.Sub(w.good)
 	}
@@ -238,7 +244,7 @@ func (w *watch) overall(st *state, now time.Time, judged []Judged, positions []j
 }
 
 // sick says when too many records could not be processed.
-func (w *watch) sick(st *state, now time.Time, positions []job.Position) string {
+func (w *watch) sick(st *state, now time.Time, positions []job.Position, live *deadCount) string {
 	n := deadCount{at: now}
 	for _, p := range positions {
 		n.records += p.Records
@@ -254,17 +260,29 @@ func (w *watch) sick(st *state, now time.Time, positions []job.Position) string 
 		}
 		w.dead = w.dead[:len(w.dead)/2]
 	}
-	limit := st.spec.Source.OnError.Max
 	records, dead := n.records, n.dead
 	if !candidate(st.Phase) {
 		records, dead = n.records-w.dead[0].records, n.dead-w.dead[0].dead
 	}
-	if total := max(records, dead); total >= deadFrom && float64(dead) > limit*float64(total) {
-		return fmt.Sprintf("%d of %d records could not be processed (%.3g%%, on_error allows %.3g%%): kappactl status %s shows why",
-			dead, total, 100*float64(dead)/float64(total), 100*limit, st.Job)
+	return tooManyDead(st, deadCount{records: records, dead: dead}, live)
+}
+
+// tooManyDead judges the dead letters of a version, and of a candidate beside those of live.
+func tooManyDead(st *state, n deadCount, live *deadCount) string {
+	limit, share := st.spec.Source.OnError.Max, n.share()
+	why := fmt.Sprintf(": kappactl status %s shows why", st.Job)
+	switch {
+	case max(n.records, n.dead) < deadFrom:
+	case share > limit:
+		return fmt.Sprintf("%d of %d records could not be processed (%.3g%%, on_error allows %.3g%%)", n.dead, n.records, 100*share, 100*limit) + why
+	case candidate(st.Phase) && live != nil && max(live.records, live.dead) >= deadFrom &&
+		n.dead >= worseFrom && share > 2*live.share() && share >= limit/10:
+		return fmt.Sprintf("%d of %d records could not be processed (%.3g%%), and only %.3g%% in live", n.dead, n.records, 100*share, 100*live.share()) + why
 	}
 	return ""
 }
+
+func (n deadCount) share() float64 { return float64(n.dead) / float64(max(n.records, n.dead, 1)) }
 
 // follow gives partitions that appeared since a place to start from, their first offset.
 func (w *watch) follow(ctx context.Context, st *state, s sampled) (int, error) {

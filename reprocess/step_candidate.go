@@ -75,6 +75,9 @@ func (w *watch) caughtUp(ctx context.Context, st *state) (next, error) {
 	if bad := failed(results); len(bad) > 0 {
 		return w.say(ctx, st, job.Waiting, checksAnswer(st.ref(), bad))
 	}
+	if err := w.during(ctx, st, func(ctx context.Context) error { return w.c.warnOfNulls(ctx, st) }); err != nil {
+		return done, err
+	}
 	if err := w.move(ctx, st, ChecksPassed); err != nil {
 		return done, err
 	}
@@ -98,8 +101,12 @@ func (w *watch) verified(ctx context.Context, st *state) (next, error) {
 	case st.State == job.Waiting:
 		return later, nil
 	case !auto:
+		warning, err := lastWarning(ctx, w.c.Pool, st)
+		if err != nil {
+			return done, err
+		}
 		return w.say(ctx, st, job.Waiting, Answer{
-			Text: fmt.Sprintf("%s is verified and waits to be promoted", st.ref()),
+			Text: fmt.Sprintf("%s is verified and waits to be promoted%s", st.ref(), warning),
 			Next: fmt.Sprintf("kappactl promote %s %s", st.Job, job.Number(st.Number)),
 		})
 	}

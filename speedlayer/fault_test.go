@@ -173,11 +173,42 @@ func TestOnErrorFailStopsAtTheRecord(t *testing.T) { // D13
 // failing raises an error for v = 777.
 const failing = `SELECT k, count(*) AS n, sum(CAST(CASE WHEN v = 777 THEN 'no number' ELSE '1' END AS BIGINT)) AS total FROM source GROUP BY k`
 
-func TestAnErrorInThePartialNamesTheRecord(t *testing.T) {
+func TestARecordOverWhichTheQueryFailsIsADeadLetterOfItsBatch(t *testing.T) { // D13
 	t.Parallel()
+	bad := func(r *rig, n int) {
+		r.produce(0, n, 250)
+		kafkatest.Produce(t, r.brokers, r.topic, 0, `{"k":"x","v":777}`, `{"k":"y","v":777}`)
+		r.produce(0, n+250, 248)
+	}
+	letters := func(r *rig) []string {
+		return lines(t, r.pool, `SELECT "offset", reason, detail LIKE '%no number%' AS said FROM kappactl.dead_letter ORDER BY 1`)
+	}
+	counts := func(r *rig) []string { return lines(t, r.pool, `SELECT sum(n) FROM public.sums__v1`) }
+	r := newRig(t, kafkatest.Fake(t), 1, failing)
+	bad(r, 1000)
+	r.startReplay(0)
+	r.agent("a", nil)
+	r.build()
+	bad(r, 2000)
+	r.caughtUp()
+	want := []string{"(250,query_error,t)", "(251,query_error,t)", "(750,query_error,t)", "(751,query_error,t)"}
+	if diff := cmp.Diff(want, letters(r)); diff != "" {
+		t.Error(diff)
+	}
+	if got := counts(r)[0]; got != "(996)" {
+		t.Errorf("counted %s, want the 996 others", got)
+	}
+	if p := positions(t, r.pool, r.ref)[0]; p.DeadLetters != 4 || p.Records != 1000 {
+		t.Errorf("%d dead letters of %d records", p.DeadLetters, p.Records)
+	}
+}
+
+func TestOnErrorFailStopsAtTheRecordOverWhichTheQueryFails(t *testing.T) {
+	t.Parallel()
+	fail := func(s *job.Spec) { s.Source.OnError = job.OnError{Fail: true} }
 	t.Run("live", func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, kafkatest.Fake(t), 2, failing)
+		r := newRig(t, kafkatest.Fake(t), 2, failing, fail)
 		r.startLive()
 		r.produce(0, 200, 60)
 		kafkatest.Produce(t, r.brokers, r.topic, 0, `{"k":"x","v":777}`)
@@ -185,7 +216,7 @@ func TestAnErrorInThePartialNamesTheRecord(t *testing.T) {
 		r.produce(1, 300, 60)
 		r.agent("a", nil)
 		got := r.fault(0)
-		if got.Kind != job.FaultQuery || got.From != 60 || !strings.Contains(got.Detail, r.topic+"/0@60") || !strings.Contains(got.Detail, "no number") {
+		if got.Kind != job.FaultRecord || got.From != 60 || !strings.Contains(got.Detail, r.topic+"/0@60") || !strings.Contains(got.Detail, "no number") {
 			t.Errorf("fault %+v, want the query's error at 60", got)
 		}
 		kafkatest.Until(t, "the other partition goes on", func() bool { return r.next(1) == 60 })
@@ -195,17 +226,37 @@ func TestAnErrorInThePartialNamesTheRecord(t *testing.T) {
 	})
 	t.Run("replay", func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, kafkatest.Fake(t), 1, failing)
+		r := newRig(t, kafkatest.Fake(t), 1, failing, fail)
 		r.produce(0, 200, 35)
 		kafkatest.Produce(t, r.brokers, r.topic, 0, `{"k":"x","v":777}`)
 		r.produce(0, 300, 10)
 		r.startReplay(20)
 		r.agent("a", nil)
 		got := r.fault(0)
-		if got.Kind != job.FaultQuery || got.From != 35 || !strings.Contains(got.Detail, "segment") || !strings.Contains(got.Detail, r.topic+"/0@35") {
+		if got.Kind != job.FaultRecord || got.From != 35 || !strings.Contains(got.Detail, r.topic+"/0@35") {
 			t.Errorf("fault %+v, want the query's error at 35 in its segment", got)
 		}
 	})
+}
+
+func TestAValueThatPostgreSQLRefusesIsADeadLetter(t *testing.T) { // D01
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 1, `SELECT CASE WHEN v = 777 THEN 'a' || chr(0) ELSE k END AS k2, count(*) AS n FROM source GROUP BY k2`)
+	r.produce(0, 200, 10)
+	kafkatest.Produce(t, r.brokers, r.topic, 0, `{"k":"x","v":777}`)
+	r.startReplay(0)
+	r.agent("a", nil)
+	r.build()
+	kafkatest.Produce(t, r.brokers, r.topic, 0, `{"k":"x","v":777}`)
+	r.produce(0, 300, 10)
+	r.caughtUp()
+	want := []string{"(10,query_error)", "(11,query_error)"}
+	if diff := cmp.Diff(want, lines(t, r.pool, `SELECT "offset", reason FROM kappactl.dead_letter ORDER BY 1`)); diff != "" {
+		t.Error(diff)
+	}
+	if got := r.one(`SELECT sum(n) FROM public.sums__v1`); got != 20 {
+		t.Errorf("counted %d", got)
+	}
 }
 
 func TestARecordWhoseKeyIsTooLongIsADeadLetter(t *testing.T) {

@@ -31,7 +31,7 @@ func (l *live) flush(ctx context.Context) error {
 		if len(parts) == 0 {
 			return nil
 		}
-		if err := l.settle(l.try(ctx, parts), parts); err != nil {
+		if err := l.settle(ctx, l.try(ctx, parts), parts); err != nil {
 			return err
 		}
 	}
@@ -61,7 +61,7 @@ func (l *live) try(ctx context.Context, parts []part) error {
 }
 
 // settle decides what follows from how a batch ended. nil: look again at what is pending.
-func (l *live) settle(err error, parts []part) error {
+func (l *live) settle(ctx context.Context, err error, parts []part) error {
 	var stale *staleError
 	var unknown *pg.CommitError
 	var data *dataError
@@ -80,7 +80,7 @@ func (l *live) settle(err error, parts []part) error {
 	case errors.Is(err, errCut):
 		return nil
 	case errors.As(err, &data):
-		return l.shrink(parts, data)
+		return l.search(ctx, parts, data)
 	case errors.As(err, &resource):
 		l.limit = max(countRecords(parts)/2, 1) // less may fit
 	}
@@ -202,33 +202,4 @@ func (l *live) withoutSkipped(parts []part, records []*kgo.Record, reject func(*
 		}
 	}
 	return records
-}
-
-// shrink makes the next batch half as long, until the record to blame is alone. It becomes a dead letter when its key is
-// too long and stops its partition otherwise.
-func (l *live) shrink(parts []part, cause *dataError) error {
-	n := countRecords(parts)
-	if n == 0 {
-		return cause
-	}
-	if n > 1 {
-		l.limit = max(n/2, 1)
-		return nil
-	}
-	for _, p := range parts {
-		if len(p.records) == 0 {
-			continue
-		}
-		rec := p.records[0]
-		var long *keyTooLong
-		if errors.As(cause, &long) {
-			if l.skip[p.partition] == nil {
-				l.skip[p.partition] = map[int64]format.Reject{}
-			}
-			l.skip[p.partition][rec.Offset] = format.Reject{Reason: reasonKeyTooLong, Detail: long.Error()}
-			continue
-		}
-		p.cutAt(rec.Offset, queryFault(p.partition, job.Range{From: rec.Offset, To: rec.Offset + 1}, cause))
-	}
-	return nil
 }

@@ -94,6 +94,9 @@ func reportDeployment(a *app, d reprocess.Deployment, code job.ExitCode, s repro
 	if s.Live {
 		result.Message = appliedLine(s)
 	}
+	if _, warning, found := strings.Cut(d.Message, "; warning: "); found {
+		result.Message += "\nwarning: " + warning
+	}
 	return a.result(result, result.print)
 }
 

@@ -28,7 +28,8 @@ type logReader struct {
 	fetcher *kafka.Fetcher
 	decoder *format.Decoder
 	spans   []*span
-	size    int // records a batch
+	size    int    // records a batch
+	judge   *judge // of records that are stored as dead letters
 
 	records int64
 	pending []pendingRecord
@@ -59,7 +60,9 @@ func (r *logReader) Next() bool {
 	r.drop()
 	for r.err == nil {
 		for len(r.pending) > 0 && r.decoder.Len() < r.size {
-			r.decode(r.pending[0])
+			if r.err = r.decode(r.pending[0]); r.err != nil {
+				return false
+			}
 			r.pending = r.pending[1:]
 		}
 		if r.decoder.Len() >= r.size {
@@ -89,10 +92,33 @@ func (r *logReader) drop() {
 	}
 }
 
-func (r *logReader) decode(p pendingRecord) {
+// decode judges a record as agents do: the query is asked only about those that an agent found it to fail over.
+func (r *logReader) decode(p pendingRecord) error {
 	r.records++
-	if reject := r.decoder.Append(p.record); reject != nil {
-		p.span.rejected = append(p.span.rejected, p.record.Offset)
+	offset := p.record.Offset
+	refused := p.span.refused[offset]
+	if !refused && r.judge != nil && p.span.letter(offset) {
+		err := r.judge.try([]*kgo.Record{p.record})
+		if err != nil && !errors.Is(err, errRefused) {
+			return err
+		}
+		refused = err != nil
+	}
+	if refused || r.decoder.Append(p.record) != nil {
+		p.span.rejected = append(p.span.rejected, offset)
+	}
+	return nil
+}
+
+// restart begins anew at the start of every span.
+func (r *logReader) restart() {
+	r.drop()
+	r.pending, r.records, r.err = nil, 0, nil
+	if r.decoder.Len() > 0 {
+		r.decoder.Take().Release()
+	}
+	for _, s := range r.spans {
+		s.rejected, s.next = nil, s.start
 	}
 }
 

@@ -11,13 +11,28 @@ import (
 // span is what the version covers of one partition, and what was found there.
 type span struct {
 	job.Partition
-	job.Range             // offsets whose effect is in the table
-	epoch     int32       // leader epoch of the position
-	gaps      []job.Range // accepted, ordered; left out
-	stored    []int64     // offsets of stored dead letters, ordered
-	rejected  []int64     // offsets of records that the decoder rejected, ordered
-	start     int64       // first offset that is read
-	next      int64       // next offset to read
+	job.Range                // offsets whose effect is in the table
+	epoch     int32          // leader epoch of the position
+	gaps      []job.Range    // accepted, ordered; left out
+	stored    []int64        // offsets of stored dead letters, ordered
+	rejected  []int64        // offsets of records that cannot be processed, ordered
+	refused   map[int64]bool // those of them that the query fails over, as far as known before reading
+	start     int64          // first offset that is read
+	next      int64          // next offset to read
+}
+
+// refuse notes a record that the query fails over.
+func (s *span) refuse(offset int64) {
+	if s.refused == nil {
+		s.refused = map[int64]bool{}
+	}
+	s.refused[offset] = true
+}
+
+// letter says that a dead letter is stored for the offset.
+func (s *span) letter(offset int64) bool {
+	_, found := slices.BinarySearch(s.stored, offset)
+	return found
 }
 
 func (s *span) place() place { return place{s.TopicID, s.ID} }

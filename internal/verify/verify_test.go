@@ -223,3 +223,36 @@ serve: {view: public.hits}
 	}
 	wantEqual(t, r, 3, 4)
 }
+
+// picky fails over a record with ms = 777.
+const picky = `
+job: hits
+source:
+  topics: [TOPIC]
+  format: json
+  columns: {url: text, ms: bigint}
+query: |
+  SELECT url, count(*) AS views, sum(CAST(CASE WHEN ms = 777 THEN 'no number' ELSE '1' END AS BIGINT)) AS total FROM source GROUP BY url
+serve: {view: public.hits}
+`
+
+func TestRecordsOverWhichTheQueryFailsAreDeadLettersHereToo(t *testing.T) {
+	w := newWorld(t, kafkatest.Fake(t), picky)
+	long := strings.Repeat("x", 3000)
+	w.process(map[int32][]string{0: {hit("/a", ten, 1), hit("/a", ten, 777), hit("/b", ten, 2), hit(long, ten, 2)}, 1: {hit("/b", ten, 3), hit("/b", ten, 777)}}, 1, 3)
+	letter := func(partition, offset int) {
+		w.exec(`INSERT INTO kappactl.dead_letter (job, number, topic_id, topic, partition, "offset", reason)
+			SELECT job, number, topic_id, topic, partition, $2, 'query_error' FROM kappactl.position WHERE partition = $1`, partition, offset)
+	}
+	letter(0, 1)
+	letter(0, 3)
+	wantDifferences(t, w.verify(Options{}), "record="+w.topic+"/1:1: served no row, expected dead_letter=yes")
+	letter(1, 1)
+	r := w.verify(Options{})
+	wantEqual(t, r, 2, 6)
+	if r.DeadLetters != 3 {
+		t.Errorf("%d dead letters, want 3", r.DeadLetters)
+	}
+	letter(0, 2)
+	wantDifferences(t, w.verify(Options{}), "record="+w.topic+"/0:2: served dead_letter=yes, expected no row")
+}

@@ -1,0 +1,71 @@
+package speedlayer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/kappactl/kappactl/internal/format"
+	"github.com/kappactl/kappactl/internal/query"
+)
+
+// The reasons of dead letters that the query finds; those that decoding finds are in package format.
+const (
+	reasonKeyTooLong = "key_too_long" // no index can hold the group key
+	reasonQuery      = "query_error"  // the query raises an error over this record alone
+)
+
+// blamed is why a record that fails alone is a dead letter.
+func blamed(err error) format.Reject {
+	var long *keyTooLong
+	if errors.As(err, &long) {
+		return format.Reject{Reason: reasonKeyTooLong, Detail: long.Error()}
+	}
+	return format.Reject{Reason: reasonQuery, Detail: err.Error()}
+}
+
+// probe runs the statement over records and drops its rows. A *dataError is what these records raise by themselves, in the
+// engine or when PostgreSQL reads their values; what is stored already does not count.
+func (r *run) probe(ctx context.Context, s *query.Session, d *format.Decoder, records []*kgo.Record) error {
+	in := &feed{schema: d.Schema(), pull: batches(d, records, nil)}
+	defer in.Release()
+	rows := &table{}
+	err := s.Run(ctx, r.land, in, func(b arrow.RecordBatch) error { return rows.add(r.layout, b) })
+	if err != nil || rows.rows == 0 {
+		return classify(err)
+	}
+	args := make([]any, len(rows.columns))
+	for i, c := range rows.columns {
+		args[i] = c
+	}
+	if _, err := r.Pool.Exec(ctx, query.Casts(r.layout), args...); err != nil {
+		return classify(fmt.Errorf("read %d rows: %w", rows.rows, err))
+	}
+	return nil
+}
+
+// blame halves records until those that fail alone are found. Only a *dataError of probe is a failure of records; any
+// other error, and one of found, ends the search.
+func blame[T any](records []T, probe func([]T) error, found func(T, error) error) error {
+	if len(records) == 0 {
+		return nil
+	}
+	err := probe(records)
+	var data *dataError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &data):
+		return err
+	case len(records) == 1:
+		return found(records[0], data)
+	}
+	half := len(records) / 2
+	if err := blame(records[:half], probe, found); err != nil {
+		return err
+	}
+	return blame(records[half:], probe, found)
+}
