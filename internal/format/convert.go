@@ -188,6 +188,10 @@ func (c *converter) timestamp(t *typed, raw []byte, v span, out *cell) *Reject {
 
 // fromString converts the types that are always strings in JSON.
 func (c *converter) fromString(t *typed, raw []byte, v span, out *cell) *Reject {
+	if v.kind == kindOfBytes {
+		out.b = raw
+		return nil
+	}
 	if v.kind != '"' {
 		return wrong("a string", raw, v)
 	}

@@ -24,7 +24,7 @@ func MetaColumns() []string {
 // Decoder turns records into Arrow batches with one struct column r. One goroutine owns it.
 type Decoder struct {
 	schema  *arrow.Schema
-	scanner *scanner
+	reader  reader
 	convert converter
 	types   []typed  // of every declared column
 	names   []string // of every declared column
@@ -45,9 +45,6 @@ type field struct {
 // Every declared column is judged, also one that is not among them: whether a record is a dead letter depends on the record and
 // the declared columns only.
 func New(src job.Source, fields []string) (*Decoder, error) {
-	if src.Format != "json" {
-		return nil, fmt.Errorf("format %q cannot be decoded", src.Format)
-	}
 	d := &Decoder{}
 	index := make(map[string]int, len(src.Columns))
 	for i, c := range src.Columns {
@@ -58,7 +55,10 @@ func New(src job.Source, fields []string) (*Decoder, error) {
 		index[c.Name] = i
 		d.types, d.names = append(d.types, t), append(d.names, c.Name)
 	}
-	d.scanner = newScanner(d.names)
+	var err error
+	if d.reader, err = readerOf(src, d.types, d.names); err != nil {
+		return nil, err
+	}
 	d.cells = make([]cell, len(d.types))
 	if len(fields) == 0 {
 		fields = []string{"_offset"} // a struct has at least one field, count(*) reads none
@@ -101,12 +101,13 @@ func (d *Decoder) Append(rec *kgo.Record) *Reject {
 	if rec.Value == nil {
 		return reject(NoValue, "the record has no value (a tombstone)")
 	}
-	if r := d.scanner.scan(rec.Value); r != nil {
+	in, spans, r := d.reader.read(rec.Value)
+	if r != nil {
 		return r
 	}
 	d.convert.reset()
 	for i := range d.types {
-		if r := d.convert.convert(&d.types[i], rec.Value, d.scanner.spans[i], &d.cells[i]); r != nil {
+		if r := d.convert.convert(&d.types[i], in, spans[i], &d.cells[i]); r != nil {
 			r.Column = d.names[i]
 			return r
 		}

@@ -2,8 +2,8 @@
 //
 // A record passes through three steps, so that a refused record leaves nothing behind:
 //
-//	scan     one pass over the bytes: the whole value must be RFC 8259 JSON in UTF-8, unknown fields too; notes where each
-//	         declared field stands (last one wins)
+//	read     one pass over the bytes by the source's format: json (the whole value must be RFC 8259 JSON in UTF-8, unknown
+//	         fields too), csv (one row) or raw (one column); notes where each declared field stands
 //	convert  every declared column, also those that no query reads, to its PostgreSQL type: exactly, or the record is refused
 //	append   only then, the columns that the query reads, to the batch
 //

@@ -6,6 +6,7 @@ import "fmt"
 const (
 	NoValue     = "no_value"     // a tombstone: the record has no value at all
 	NotJSON     = "not_json"     // the value is not RFC 8259 JSON, or something follows it
+	NotCSV      = "not_csv"      // the value is not one row of CSV with a field for each column
 	WrongType   = "wrong_type"   // the JSON type is not the one that the column takes
 	BadValue    = "bad_value"    // a string that is not a date, a UUID, base64, …
 	OutOfRange  = "out_of_range" // more than the column's type holds, or more digits than it keeps

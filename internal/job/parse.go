@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job/strict"
@@ -97,9 +98,27 @@ func rules(s *Spec, d *strict.Document) {
 	if n := versionTable(s.Job, s.Serve.View.Name); n {
 		d.RefuseAt("serve.view", fmt.Sprintf("the name %s is kept for a version's table", s.Serve.View.Name), "give the view a name that does not begin with "+string(s.Job)+"__")
 	}
+	if cause := rawColumn(s.Source); cause != "" {
+		d.RefuseAt("source.columns", cause, "declare one column of type text, bytea, json or jsonb: it takes the whole value")
+	}
 	for at := range s.Replay.Offsets {
 		if topic, _ := cutPartition(at); !contains(s.Source.Topics, topic) {
 			d.RefuseAt("replay.start.offsets."+at, fmt.Sprintf("the job does not read topic %q", topic), "name a partition of a topic of source.topics, as TOPIC/PARTITION")
 		}
 	}
+}
+
+// rawColumn says why the columns cannot take a whole value, for format raw.
+func rawColumn(s Source) string {
+	if s.Format != "raw" {
+		return ""
+	}
+	if len(s.Columns) != 1 {
+		return fmt.Sprintf("format raw has %d columns", len(s.Columns))
+	}
+	switch base, _, _ := strings.Cut(s.Columns[0].Type, "("); base {
+	case "text", "character varying", "bytea", "json", "jsonb":
+		return ""
+	}
+	return "format raw with a column of type " + s.Columns[0].Type
 }

@@ -12,8 +12,10 @@ func (s *Spec) Supported() error {
 	if s.Mode == Lambda {
 		later("mode", "the Lambda architecture (mode: lambda)", "write mode: kappa")
 	}
-	if s.Source.Format != "json" {
-		later("source.format", "the format "+s.Source.Format, "write the records as JSON objects and format: json")
+	switch s.Source.Format {
+	case "json", "csv", "raw":
+	default:
+		later("source.format", "the format "+s.Source.Format, "write the records as JSON objects and format: json, or use csv or raw")
 	}
 	if len(s.Serve.Key) > 0 {
 		later("serve.key", "upsert tables (serve.key)", "write a query with aggregates and GROUP BY, and remove serve.key")

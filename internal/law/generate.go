@@ -2,7 +2,6 @@ package law
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -25,7 +24,7 @@ func Generate(source job.Source, n int, seed uint64) ([]*kgo.Record, error) {
 				fields[c.Name] = value(r, c)
 			}
 		}
-		text, err := json.Marshal(fields)
+		text, err := encode(source, fields)
 		if err != nil {
 			return nil, fmt.Errorf("make a record: %w", err)
 		}
