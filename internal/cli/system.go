@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -9,6 +10,9 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/tui/quietstart"
 )
 
 // System is what commands take from the process. Tests pass their own.
@@ -26,6 +30,10 @@ type System struct {
 
 // Main runs the process's command and returns its exit code.
 func Main(args []string) int {
+	if err := quietstart.Restore(); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "error:", err)
+		return int(job.ExitFailed)
+	}
 	ctx, stop := interruptible(context.Background())
 	defer stop()
 	return int(Run(ctx, processSystem(), args))

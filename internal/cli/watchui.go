@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/muesli/termenv"
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -98,9 +99,27 @@ func (o watchUIOptions) options() tui.Options {
 	}
 	return tui.Options{
 		Job: o.job, ReadOnly: o.readOnly, JSON: o.json(), In: o.sys.In, Out: o.sys.Out, Notices: notices, Now: o.sys.Now,
-		Look: tui.Look{Color: o.colors(o.sys.OutTTY), Light: lightBackground(o.sys.Env("COLORFGBG")), ASCII: onlyASCII(o.sys.Env)},
+		Look: o.look(),
 	}
 }
+
+// look is what the terminal can show. NO_COLOR and a locale without block characters leave less of it.
+func (o watchUIOptions) look() tui.Look {
+	depth := termenv.NewOutput(o.sys.Out, termenv.WithEnvironment(environment(o.sys.Env)), termenv.WithTTY(true)).ColorProfile()
+	return tui.Look{
+		Color: o.colors(o.sys.OutTTY) && depth != termenv.Ascii, Depth: depth,
+		Light: lightBackground(o.sys.Env("COLORFGBG")), ASCII: onlyASCII(o.sys.Env),
+	}
+}
+
+// environment is the environment as the library that knows terminals asks for it.
+type environment func(string) string
+
+// Environ is not read: it is for running programs.
+func (environment) Environ() []string { return nil }
+
+// Getenv is one variable.
+func (e environment) Getenv(name string) string { return e(name) }
 
 // ended gives the interrupt by a key, for which the terminal sends no signal, its exit code.
 func (o watchUIOptions) ended(err error) error {

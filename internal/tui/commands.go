@@ -3,9 +3,10 @@ package tui
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
@@ -48,6 +49,7 @@ type (
 type commands struct {
 	ctx context.Context //nolint:containedctx // of the program: it ends the calls that are still out
 	src Source
+	out io.Writer
 	now func() time.Time
 }
 

@@ -1,7 +1,7 @@
 package tui
 
 import (
-	tea "charm.land/bubbletea/v2"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"

@@ -3,7 +3,7 @@ package tui
 import (
 	"runtime/debug"
 
-	tea "charm.land/bubbletea/v2"
+	tea "github.com/charmbracelet/bubbletea"
 )
 
 // guard turns a panic of the model into the end of the program, so that the terminal is restored and the caller, who
@@ -33,15 +33,15 @@ func (g *guard) Update(msg tea.Msg) (next tea.Model, cmd tea.Cmd) {
 	return g, g.guarded(c)
 }
 
-func (g *guard) View() (v tea.View) {
+func (g *guard) View() (frame string) {
 	defer func() {
 		if r := recover(); r != nil {
 			g.fail(r) // the next message quits
-			v = tea.NewView("")
+			frame = ""
 		}
 	}()
 	if g.fault != nil {
-		return tea.NewView("")
+		return ""
 	}
 	return g.model.View()
 }

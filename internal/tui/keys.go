@@ -3,36 +3,54 @@ package tui
 import (
 	"strings"
 
-	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/bubbles/key"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
 )
 
-// binding is a key as the help shows it.
+// binding is what keys do, as the help shows it and as the program runs it.
 type binding struct {
-	keys, does string
-	act        bool // hidden by --readonly
+	key.Binding
+	run func(m *Model, name string) tea.Cmd
 }
 
-// bindings are all keys, in the order of the help.
-func bindings() []binding {
+// bindings are all keys, in the order of the help. Those that act are off in a window to look only.
+func bindings(readOnly bool) []binding {
+	bind := func(run func(*Model, string) tea.Cmd, shown, does string, keys ...string) binding {
+		return binding{key.NewBinding(key.WithKeys(keys...), key.WithHelp(shown, does)), run}
+	}
+	act := func(verb func(*Model) reprocess.Verb, shown, does string) binding {
+		b := bind(func(m *Model, _ string) tea.Cmd { return m.begin(verb(m)) }, shown, does, shown)
+		b.SetEnabled(!readOnly)
+		return b
+	}
+	always := func(verb reprocess.Verb) func(*Model) reprocess.Verb {
+		return func(*Model) reprocess.Verb { return verb }
+	}
 	return []binding{
-		{keys: "↑ ↓  j k", does: "select a job, scroll partitions and events"},
-		{keys: "← →  h l", does: "choose the version on the right"},
-		{keys: "enter", does: "open the job"},
-		{keys: "esc", does: "clear the filter, then back"},
-		{keys: "e", does: "events of the job"},
-		{keys: "/", does: "filter the list on the page"},
-		{keys: "g G", does: "first, last; pgup and pgdn by a page"},
-		{keys: "p", does: "promote: readers see the candidate", act: true},
-		{keys: "r", does: "roll back: readers see the version before", act: true},
-		{keys: "space", does: "pause or resume", act: true},
-		{keys: "a", does: "abort the candidate", act: true},
-		{keys: "?", does: "this help"},
-		{keys: "q", does: "leave; deployments go on"},
+		bind((*Model).move, "↑ ↓  j k", "select a job, scroll partitions and events", "up", "down", "j", "k"),
+		bind((*Model).move, "← →  h l", "choose the version on the right", "left", "right", "h", "l"),
+		bind((*Model).enter, "enter", "open the job", "enter"),
+		bind((*Model).escape, "esc", "clear the filter, then back", "esc"),
+		bind((*Model).openEvents, "e", "events of the job", "e"),
+		bind((*Model).beginFilter, "/", "filter the list on the page", "/"),
+		bind((*Model).move, "g G", "first, last; pgup and pgdn by a page",
+			"g", "G", "home", "end", "pgup", "pgdown", "ctrl+u", "ctrl+d", "ctrl+b", "ctrl+f"),
+		act(always(reprocess.Promote), "p", "promote: readers see the candidate"),
+		act(always(reprocess.Rollback), "r", "roll back: readers see the version before"),
+		act((*Model).pauseOrResume, "space", "pause or resume"),
+		act(always(reprocess.Abort), "a", "abort the candidate"),
+		bind((*Model).openHelp, "?", "this help", "?"),
+		bind((*Model).quit, "q", "leave; deployments go on", "q"),
 	}
 }
+
+// pressed is a key by its name.
+type pressed string
+
+func (p pressed) String() string { return string(p) }
 
 // press takes a key. typed is its text when it prints.
 func (m *Model) press(name, typed string) tea.Cmd {
@@ -54,46 +72,45 @@ func (m *Model) press(name, typed string) tea.Cmd {
 		m.pressFilter(name, typed)
 		return nil
 	}
-	if m.move(name) {
-		return nil
+	for _, b := range m.bindings {
+		if key.Matches(pressed(name), b.Binding) {
+			return b.run(m, name)
+		}
 	}
-	return m.command(name)
+	return nil
 }
 
-// command takes a key that does more than move.
-func (m *Model) command(name string) tea.Cmd {
-	switch name {
-	case "q":
-		m.exit = exitQuit
-		return tea.Quit
-	case "?":
-		m.help = true
-	case "/":
-		m.typing = true
-	case "enter":
-		if m.page == pageOverview && m.current() != "" {
-			return m.open(pageDeployment, m.current())
-		}
-	case "esc":
-		return m.escape()
-	case "e":
-		if m.page != pageEvents && m.current() != "" {
-			return m.open(pageEvents, m.current())
-		}
-	case "p":
-		return m.begin(reprocess.Promote)
-	case "r":
-		return m.begin(reprocess.Rollback)
-	case "a":
-		return m.begin(reprocess.Abort)
-	case "space":
-		return m.begin(m.pauseOrResume())
+func (m *Model) quit(string) tea.Cmd {
+	m.exit = exitQuit
+	return tea.Quit
+}
+
+func (m *Model) openHelp(string) tea.Cmd {
+	m.help = true
+	return nil
+}
+
+func (m *Model) beginFilter(string) tea.Cmd {
+	m.typing = true
+	return nil
+}
+
+func (m *Model) enter(string) tea.Cmd {
+	if m.page == pageOverview && m.current() != "" {
+		return m.open(pageDeployment, m.current())
+	}
+	return nil
+}
+
+func (m *Model) openEvents(string) tea.Cmd {
+	if m.page != pageEvents && m.current() != "" {
+		return m.open(pageEvents, m.current())
 	}
 	return nil
 }
 
 // escape clears the filter, then goes back.
-func (m *Model) escape() tea.Cmd {
+func (m *Model) escape(string) tea.Cmd {
 	if f := m.filters[m.page]; f.text != "" {
 		f.text, m.scroll = "", 0
 		return nil
@@ -138,7 +155,7 @@ func (m *Model) paste(text string) {
 }
 
 // move takes the keys that move the selection, the list or the choice of a version.
-func (m *Model) move(name string) bool {
+func (m *Model) move(name string) tea.Cmd {
 	step, far := 0, 1<<20
 	switch name {
 	case "up", "k":
@@ -155,19 +172,17 @@ func (m *Model) move(name string) bool {
 		step = far
 	case "left", "h":
 		m.turn(-1)
-		return true
+		return nil
 	case "right", "l":
 		m.turn(1)
-		return true
-	default:
-		return false
+		return nil
 	}
 	if m.page == pageOverview {
 		m.choose(step)
-		return true
+		return nil
 	}
 	m.scroll = max(0, min(m.scroll+step, m.rows()-1))
-	return true
+	return nil
 }
 
 // choose moves the selection among the jobs shown.

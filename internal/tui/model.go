@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
@@ -25,6 +25,7 @@ type Model struct {
 	io       commands
 	theme    theme
 	look     Look
+	bindings []binding
 	readOnly bool
 	follow   job.Name // whose deployment's end ends the program; empty is none's
 
@@ -51,8 +52,9 @@ type Model struct {
 	typing   bool // into the filter
 	help     bool
 	confirm  *confirm
-	acts     int    // generation of what was asked for
-	note     string // of the last key, until the next one
+	acts     int     // generation of what was asked for
+	note     string  // of the last key, until the next one
+	reply    *string // of the terminal, while it comes in; nil when none does
 
 	followed int64 // the newest deployment of the followed job that was seen open; 0 is none
 	ended    bool  // it has reached its end
@@ -73,7 +75,7 @@ const (
 // newModel is the interface as it begins: on the page of the job, or on that of all.
 func newModel(io commands, o Options) *Model {
 	m := &Model{
-		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, follow: o.Job, job: o.Job, now: io.now(),
+		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, bindings: bindings(o.ReadOnly), follow: o.Job, job: o.Job, now: io.now(),
 		page: pageOverview, curves: map[string]*history{},
 		filters: map[page]*prompt{pageOverview: {}, pageDeployment: {}, pageEvents: {}},
 	}
@@ -85,9 +87,9 @@ func newModel(io commands, o Options) *Model {
 
 // Init asks for the first page and for what the terminal can show.
 func (m *Model) Init() tea.Cmd {
-	cmds := []tea.Cmd{m.ask(), m.io.tick()}
+	cmds := []tea.Cmd{m.ask(), m.io.tick(), tea.SetWindowTitle(m.title())}
 	if m.look.Color {
-		cmds = append(cmds, tea.RequestBackgroundColor)
+		cmds = append(cmds, m.io.askBackground())
 	}
 	return tea.Batch(cmds...)
 }
@@ -97,13 +99,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = max(0, msg.Width), max(0, msg.Height)
-	case tea.BackgroundColorMsg:
-		m.look.Light = !msg.IsDark()
-		m.theme = newTheme(m.look)
-	case tea.KeyPressMsg:
-		return m, m.press(msg.String(), msg.Text)
-	case tea.PasteMsg:
-		m.paste(msg.Content)
+	case tea.KeyMsg:
+		return m, m.key(msg)
 	case ticked:
 		m.now = msg.at
 		return m, tea.Batch(m.io.tick(), m.askAgain())
@@ -142,7 +139,7 @@ func (m *Model) open(p page, name job.Name) tea.Cmd {
 	}
 	m.page, m.job, m.scroll, m.typing = p, name, 0, false
 	m.generation++
-	return m.ask()
+	return tea.Batch(m.ask(), tea.SetWindowTitle(m.title()))
 }
 
 // take shows what a look brought. One that failed keeps what is on the page.

@@ -4,15 +4,15 @@ package tui
 func (m *Model) helpPage(height int) []string {
 	t := m.theme
 	out := []string{""}
-	for _, b := range bindings() {
-		if b.act && m.readOnly {
+	for _, b := range m.bindings {
+		if !b.Enabled() {
 			continue
 		}
-		keys := b.keys
+		keys := b.Help().Key
 		if t.rule == "-" {
 			keys = asciiKeys(keys)
 		}
-		out = append(out, "  "+t.paint(strong, t.fit(keys, 12, false))+"  "+b.does)
+		out = append(out, "  "+t.paint(strong, t.fit(keys, 12, false))+"  "+b.Help().Desc)
 	}
 	signs := "  " + t.paint(live, t.live+" live") + "   " + t.paint(candidate, t.candidate+" candidate") + "   " + t.paint(standby, t.standby+" standby") +
 		"   " + t.paint(warn, t.warn+" wants a look") + "   " + t.paint(bad, t.bad+" wants an act")

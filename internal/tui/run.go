@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
+	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
 )
@@ -48,9 +48,9 @@ func (e *FaultError) Error() string { return fmt.Sprintf("fault in the interface
 func Run(ctx context.Context, src Source, o Options) (Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := newModel(commands{ctx: ctx, src: src, now: o.Now}, o)
+	m := newModel(commands{ctx: ctx, src: src, out: o.Out, now: o.Now}, o)
 	g := &guard{model: m}
-	_, err := tea.NewProgram(g, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler()).Run()
+	_, err := tea.NewProgram(g, tea.WithAltScreen(), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler()).Run()
 	switch {
 	case g.fault != nil:
 		return Outcome{}, g.fault

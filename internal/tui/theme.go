@@ -1,9 +1,10 @@
 package tui
 
 import (
-	"image/color"
+	"io"
 
-	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/lipgloss"
+	"github.com/muesli/termenv"
 )
 
 // tone is what a text means, apart from its words. Nothing is said by colour alone.
@@ -40,6 +41,8 @@ type theme struct {
 // Look is what the terminal can show.
 type Look struct {
 	Color bool // colours may be used
+	// Depth is how many colours there are; the zero value is all.
+	Depth termenv.Profile
 	Light bool // on a light background
 	ASCII bool // only ASCII can be shown
 }
@@ -49,15 +52,16 @@ func newTheme(l Look) theme {
 	if l.ASCII {
 		t.glyphs = asciiGlyphs()
 	}
-	pick := lipgloss.LightDark(!l.Light)
-	shade := func(light, dark string) color.Color { return pick(lipgloss.Color(light), lipgloss.Color(dark)) }
+	r := lipgloss.NewRenderer(io.Discard) // and not the one of the package, which would ask the terminal
+	r.SetColorProfile(l.Depth)
+	r.SetHasDarkBackground(!l.Light)
 	fg := func(light, dark string) lipgloss.Style {
-		return lipgloss.NewStyle().Foreground(shade(light, dark))
+		return r.NewStyle().Foreground(lipgloss.AdaptiveColor{Light: light, Dark: dark})
 	}
 	t.styles = [tones]lipgloss.Style{
-		plain:     lipgloss.NewStyle(),
+		plain:     r.NewStyle(),
 		dim:       fg("#6B7280", "#7C8595"),
-		strong:    lipgloss.NewStyle().Bold(true),
+		strong:    r.NewStyle().Bold(true),
 		live:      fg("#1A7F37", "#7FC98B"),
 		candidate: fg("#0B62C4", "#7AB2F4"),
 		standby:   fg("#6B5B95", "#A79CC9"),

@@ -4,18 +4,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	tea "charm.land/bubbletea/v2"
 )
 
 // View draws the window.
-func (m *Model) View() tea.View {
-	v := tea.NewView(strings.Join(m.frame(), "\n"))
-	v.AltScreen = true
-	v.WindowTitle = m.title()
-	return v
-}
+func (m *Model) View() string { return strings.Join(m.frame(), "\n") }
 
+// title is that of the terminal's window.
 func (m *Model) title() string {
 	if m.job == "" || m.page == pageOverview {
 		return "kappactl"

@@ -144,7 +144,7 @@ func waitsFor(v reprocess.VersionStatus, d *reprocess.DeploymentStatus, f Facts,
 		}
 		return "nothing: it is " + string(v.Phase)
 	case v.Paused:
-		return "somebody to resume it" + key(readOnly, "space")
+		return "somebody to resume it" + keyOf(readOnly, "space")
 	case d != nil && d.ExitCode != nil && d.Message != "":
 		return withNext(d.Message, d.Next)
 	case v.Verdict == job.Unhealthy || v.Verdict == job.Stalled || v.Verdict == job.BlockedByTxn:
@@ -176,7 +176,7 @@ func waitsInPhase(v reprocess.VersionStatus, d *reprocess.DeploymentStatus, f Fa
 		if d != nil && d.State == job.RollingOut {
 			return "the flip"
 		}
-		return "somebody to promote it" + key(readOnly, "p")
+		return "somebody to promote it" + keyOf(readOnly, "p")
 	case job.Live:
 		return "nothing: readers see it"
 	case job.Standby:
@@ -200,7 +200,7 @@ func catchingUp(v reprocess.VersionStatus, f Facts) string {
 	return text
 }
 
-func key(readOnly bool, name string) string {
+func keyOf(readOnly bool, name string) string {
 	if readOnly {
 		return ""
 	}
