@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"internal/trial":          {"internal/job", "internal/query", "internal/format", "internal/pg", "internal/law"},
 	"internal/sample":         {"internal/job", "internal/kafka"},
 	"internal/verify":         {"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg"},
-	"internal/pgtest":         {"internal/pg", "internal/devstack"},
+	"internal/pgtest":         {"internal/pg", "internal/devstack", "internal/certtest"},
 	"internal/kafkatest":      {"internal/job", "internal/kafka", "internal/certtest"},
 	"internal/certtest":       {},
 	"internal/tui":            {"internal/job", "internal/render", "reprocess"},

@@ -2,9 +2,13 @@ package pg
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -33,14 +37,39 @@ func (e *ConnectError) Error() string {
 // Unwrap gives the chain behind it.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
+// badDSN says what is wrong with a connection string, without the string.
+func badDSN(err error) error {
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return fmt.Errorf("a file that the connection string names: %s: %w", file.Path, file.Err)
+	}
+	return errBadDSN
+}
+
 // plain says in one line what stands in the way.
 func plain(c *pgx.ConnConfig, err error) error {
 	var server *pgconn.PgError
 	var op *net.OpError
+	var host x509.HostnameError
+	var unverified *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
 	switch {
+	case errors.As(err, &host):
+		return fmt.Errorf("the server's certificate is not for this address: %w", host)
+	case errors.As(err, &unverified):
+		return fmt.Errorf("the server's certificate is not trusted: %w", unverified.Err)
+	case errors.As(err, &authority):
+		return fmt.Errorf("the server's certificate is not trusted: %w", authority)
+	case strings.Contains(err.Error(), "server refused TLS connection"): // pgx has no type for it; a test watches the text
+		return errors.New("the server does not speak TLS, and sslmode wants it")
 	case errors.As(err, &server):
 		switch server.Code {
-		case "28P01", "28000":
+		case "28000":
+			if strings.Contains(server.Message, "no encryption") {
+				return fmt.Errorf("the server refuses connections without TLS for user %q: set sslmode=verify-full and sslrootcert", c.User)
+			}
+			return fmt.Errorf("password or user refused for user %q", c.User)
+		case "28P01":
 			return fmt.Errorf("password or user refused for user %q", c.User)
 		case "3D000":
 			return fmt.Errorf("database %q does not exist", c.Database)

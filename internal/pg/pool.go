@@ -30,7 +30,7 @@ type Pool struct {
 func Open(ctx context.Context, c Config) (*Pool, error) {
 	cfg, err := pgxpool.ParseConfig(c.DSN)
 	if err != nil {
-		return nil, &ConnectError{Err: errBadDSN}
+		return nil, &ConnectError{Err: badDSN(err)}
 	}
 	if c.Password != "" {
 		cfg.ConnConfig.Password = c.Password
