@@ -79,6 +79,7 @@ readers use in one transaction. The old version stays warm for a one-command rol
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%s", err) })
 	a.globalFlags(root)
 	root.AddCommand(commands(a)...)
+	a.completeTargets(root)
 	root.SetHelpCommand(newHelp(a))
 	return root
 }
@@ -115,7 +116,7 @@ func settingFlags(f *pflag.FlagSet, serve bool) {
 // begin runs before each command: it keeps the flags that are settings and starts the clock of --timeout.
 func (a *app) begin(cmd *cobra.Command, _ []string) error {
 	a.flags.given = config.Flags{}
-	cmd.Flags().Visit(func(f *pflag.Flag) { a.flags.given[f.Name] = f.Value.String() })
+	cmd.Flags().Visit(keep(a.flags.given))
 	limit := defaultTimeout
 	if text, ok := cmd.Annotations[timeoutKey]; ok {
 		own, err := time.ParseDuration(text)
@@ -134,6 +135,11 @@ func (a *app) begin(cmd *cobra.Command, _ []string) error {
 	a.stop = cancel
 	cmd.SetContext(ctx)
 	return nil
+}
+
+// keep puts flags as they were given into to.
+func keep(to config.Flags) func(*pflag.Flag) {
+	return func(f *pflag.Flag) { to[f.Name] = f.Value.String() }
 }
 
 // style is how the output stream wants its text.

@@ -131,3 +131,9 @@ func (r *Runner) reader(fields []string, records []*kgo.Record) (array.RecordRea
 	}
 	return in, nil
 }
+
+// Try runs PARTIAL over one record and drops its rows: what an agent does with it. A *query.ExecError says that it fails.
+func (r *Runner) Try(ctx context.Context, rec *kgo.Record) error {
+	_, err := r.texts(ctx, r.compiled.Land(1), r.compiled.FieldsFor(1), []*kgo.Record{rec})
+	return err
+}

@@ -93,6 +93,11 @@ func (p *Pool) Snapshot(ctx context.Context, f func(*Tx) error) error {
 	return p.in(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, f)
 }
 
+// ReadOnly runs f in a REPEATABLE READ transaction that cannot write.
+func (p *Pool) ReadOnly(ctx context.Context, f func(*Tx) error) error {
+	return p.in(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+}
+
 func (p *Pool) in(ctx context.Context, o pgx.TxOptions, f func(*Tx) error) error {
 	tx, err := p.pool.BeginTx(ctx, o)
 	if err != nil {

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+type pinOptions struct {
+	*app
+	target target
+	pinned bool
+	dryRun bool
+}
+
+func newPin(a *app, run func(context.Context, pinOptions) error) *cobra.Command {
+	return pinCommand(pinOptions{app: a, pinned: true}, run, &cobra.Command{
+		Use:   "pin JOB [VERSION]",
+		Short: "Keep a version from being retired",
+		Long: `Keep a version, and with it the way back to it, beyond its rollback window: neither retire nor the end of keep_old takes it
+away until unpin. It goes on consuming, and costs that much. Without VERSION it is the standby one.`,
+		Example: "  kappactl pin pageviews v1",
+	})
+}
+
+func newUnpin(a *app, run func(context.Context, pinOptions) error) *cobra.Command {
+	return pinCommand(pinOptions{app: a}, run, &cobra.Command{
+		Use:     "unpin JOB [VERSION]",
+		Short:   "Let a pinned version be retired again",
+		Long:    "Let a pinned version be retired again, by retire or when its rollback window ends. Without VERSION it is the standby one.",
+		Example: "  kappactl unpin pageviews v1",
+	})
+}
+
+func pinCommand(o pinOptions, run func(context.Context, pinOptions) error, cmd *cobra.Command) *cobra.Command {
+	cmd.Args = between([]string{"JOB"}, []string{"VERSION"})
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if o.target, err = parseTarget(cmd, args); err != nil {
+			return err
+		}
+		return run(cmd.Context(), o)
+	}
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	return cmd
+}
+
+// pinResult is what pin and unpin print.
+type pinResult struct {
+	Job     job.Name `json:"job"`
+	Version string   `json:"version"`
+	Pinned  bool     `json:"pinned"`
+	Changed bool     `json:"changed"`
+	DryRun  bool     `json:"dry_run"`
+	Message string   `json:"message"`
+}
+
+// runPin needs no agent: agents read it when they look whether to retire.
+func runPin(ctx context.Context, o pinOptions) error {
+	c, err := o.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ref, err := c.resolve(ctx, o.target, reprocess.Retire)
+	if err != nil {
+		return err
+	}
+	r := pinResult{Job: ref.Job, Version: ref.Number.String(), Pinned: o.pinned, DryRun: o.dryRun}
+	what := map[bool]string{true: "kept until it is unpinned", false: "retired when its rollback window ends"}[o.pinned]
+	if o.dryRun {
+		r.Message = fmt.Sprintf("%s would be %s", ref, what)
+	} else {
+		if r.Changed, err = c.store.Pin(ctx, ref, o.pinned, o.by()); err != nil {
+			return err
+		}
+		r.Message = fmt.Sprintf("%s is %s", ref, what)
+		if !r.Changed {
+			r.Message += " already"
+		}
+	}
+	return o.result(r, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, r.Message)
+		return err
+	})
+}

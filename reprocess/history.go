@@ -1,0 +1,77 @@
+package reprocess
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// HistoryEvent is something that happened to a job. Its JSON is documented and only ever grows.
+type HistoryEvent struct {
+	ID         int64           `json:"id"`
+	At         time.Time       `json:"at"`
+	Job        job.Name        `json:"job"`
+	Version    *string         `json:"version"`
+	Deployment *int64          `json:"deployment"`
+	Kind       string          `json:"kind"`
+	Message    string          `json:"message"`
+	Detail     json.RawMessage `json:"detail"`
+	By         string          `json:"by"`
+}
+
+type eventRow struct {
+	ID         int64
+	At         time.Time
+	Job        string
+	Number     *int
+	Deployment *int64
+	Kind       string
+	Message    string
+	Detail     string
+	By         string
+}
+
+// History is the newest events of a job, or of one of its versions when number is not nil, oldest first. A job that was
+// dropped still has its history; ErrNotFound when there is none.
+func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, limit int) ([]HistoryEvent, error) {
+	var n *int
+	if number != nil {
+		v := int(*number)
+		n = &v
+	}
+	rows, err := collect[eventRow](ctx, s.pool, `SELECT id, at, job, number, deployment, kind, message, detail::text AS detail, by FROM (
+			SELECT * FROM kappactl.event WHERE job = @job AND (@number::integer IS NULL OR number = @number) ORDER BY id DESC LIMIT @limit) newest
+		ORDER BY id`, pgx.NamedArgs{"job": string(name), "number": n, "limit": limit})
+	if err != nil {
+		return nil, fmt.Errorf("read the history of %s: %w", name, err)
+	}
+	if len(rows) == 0 {
+		return nil, unknownJob(name)
+	}
+	out := make([]HistoryEvent, len(rows))
+	for i, r := range rows {
+		out[i] = HistoryEvent{
+			ID: r.ID, At: r.At.UTC(), Job: job.Name(r.Job), Deployment: r.Deployment, Kind: r.Kind, Message: r.Message,
+			Detail: json.RawMessage(r.Detail), By: r.By,
+		}
+		if r.Number != nil {
+			v := job.Number(*r.Number).String()
+			out[i].Version = &v
+		}
+	}
+	return out, nil
+}
+
+// Spec is the job file of a version.
+func (s *Store) Spec(ctx context.Context, ref job.Ref) (*job.Spec, error) {
+	if _, err := readVersion(ctx, s.pool, ref); err != nil {
+		return nil, err
+	}
+	spec, _, err := specOf(ctx, s.pool, ref)
+	return spec, err
+}
