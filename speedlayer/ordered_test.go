@@ -12,16 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafkatest"
 )
 
 // ordered is a query whose states merge by one another.
-const ordered = `SELECT k, last(v) AS newest, arg_max(_offset, v) AS peak, arg_min(_offset, v) AS dip, bool_or(v > 898) AS high, stddev(v) AS spread FROM (SELECT k, v, _offset FROM source WHERE v >= 0) GROUP BY k`
+const ordered = `SELECT k, last(v) AS newest, arg_max(_offset, v) AS peak, arg_min(_offset, v) AS dip, bool_or(v > 898) AS high, count(DISTINCT v) AS seen, approx_count_distinct(v) AS about, approx_quantile(v, 0.5) AS middle, stddev(v) AS spread FROM (SELECT k, v, _offset FROM source WHERE v >= 0) GROUP BY k`
 
 // TestStatesThatMergeByOneAnotherSurviveReplayAndLive: through staging, fill and live commits.
 func TestStatesThatMergeByOneAnotherSurviveReplayAndLive(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, kafkatest.Fake(t), 3, ordered)
+	r := newRig(t, kafkatest.Fake(t), 3, ordered, func(s *job.Spec) { s.DistinctMax = distinctMax })
 	for p := range int32(3) {
 		r.produce(p, int(p)*1000, 900)
 	}
@@ -43,6 +44,23 @@ func TestStatesThatMergeByOneAnotherSurviveReplayAndLive(t *testing.T) {
 	}
 	if diff := cmp.Diff(orderedModel(t, r.committed()), got); diff != "" {
 		t.Fatalf("served (+) is not the naive pass (-):\n%s", diff)
+	}
+}
+
+// distinctMax is less than what some keys have and more than what others do.
+const distinctMax = 90
+
+// middleOf is the middle of the bucket that a number below 1000 falls into.
+func middleOf(v int64) int64 {
+	switch {
+	case v < 100:
+		return v
+	case v < 200:
+		return (v + 1) / 2 * 2
+	case v < 500:
+		return (v + 2) / 5 * 5
+	default:
+		return (v + 5) / 10 * 10
 	}
 }
 
@@ -87,16 +105,23 @@ func orderedModel(t *testing.T, records []*kgo.Record) []string {
 	var out []string
 	for k, group := range groups {
 		var sum, squares float64
+		different, buckets := map[int64]bool{}, []int64{}
 		for _, s := range group {
 			sum += float64(s.v)
+			different[s.v], buckets = true, append(buckets, middleOf(s.v))
+		}
+		slices.Sort(buckets)
+		count := ""
+		if len(different) <= distinctMax {
+			count = strconv.Itoa(len(different))
 		}
 		mean := sum / float64(len(group))
 		for _, s := range group {
 			squares += (float64(s.v) - mean) * (float64(s.v) - mean)
 		}
 		peak := slices.MaxFunc(group, byValue)
-		out = append(out, fmt.Sprintf("(%s,%d,%d,%d,%s,%.6f)", k, slices.MaxFunc(group, byTime).v, peak.rec.Offset, slices.MinFunc(group, byValue).rec.Offset,
-			map[bool]string{true: "t", false: "f"}[peak.v > 898], math.Sqrt(squares/float64(len(group)-1))))
+		out = append(out, fmt.Sprintf("(%s,%d,%d,%d,%s,%s,%d,%d,%.6f)", k, slices.MaxFunc(group, byTime).v, peak.rec.Offset, slices.MinFunc(group, byValue).rec.Offset,
+			map[bool]string{true: "t", false: "f"}[peak.v > 898], count, len(different), buckets[(len(buckets)+1)/2-1], math.Sqrt(squares/float64(len(group)-1))))
 	}
 	slices.Sort(out)
 	return out

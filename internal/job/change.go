@@ -30,6 +30,7 @@ func Changes(from, to *Spec) []Change {
 	if normalSQL(from.Query) != normalSQL(to.Query) {
 		add("query", strings.TrimSpace(from.Query), strings.TrimSpace(to.Query))
 	}
+	add("distinct_max", from.DistinctMax, to.DistinctMax)
 	add("serve.key", from.Serve.Key, to.Serve.Key)
 	add("serve.order_by", from.Serve.OrderBy, to.Serve.OrderBy)
 	add("replay.start", from.Replay.Start, to.Replay.Start)

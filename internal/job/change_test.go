@@ -22,6 +22,7 @@ func TestChangesNameWhatTheHashLooksAt(t *testing.T) {
 		"source.columns":       func(s *job.Spec) { s.Source.Columns[0].Type = "bigint" },
 		"source.on_error":      func(s *job.Spec) { s.Source.OnError.Fail = true },
 		"query":                func(s *job.Spec) { s.Query += " HAVING true" },
+		"distinct_max":         func(s *job.Spec) { s.DistinctMax = 10 },
 		"serve.key":            func(s *job.Spec) { s.Serve.Key = []string{"a"} },
 		"serve.order_by":       func(s *job.Spec) { s.Serve.OrderBy = "a" },
 		"replay.start":         func(s *job.Spec) { s.Replay.Start = "latest" },

@@ -16,6 +16,7 @@ type identity struct {
 	Columns []Column         `json:"columns"`
 	OnError string           `json:"on_error"`
 	Query   string           `json:"query"`
+	Values  int              `json:"distinct_max,omitempty"`
 	Key     []string         `json:"key,omitempty"`
 	OrderBy string           `json:"order_by,omitempty"`
 	Start   string           `json:"start"`
@@ -28,7 +29,7 @@ type identity struct {
 func (s *Spec) Hash(dialect int) string {
 	id := identity{
 		Mode: s.Mode, Topics: slices.Sorted(slices.Values(s.Source.Topics)), Format: s.Source.Format,
-		Columns: s.Source.Columns, OnError: "dead_letter", Query: normalSQL(s.Query), Key: s.Serve.Key,
+		Columns: s.Source.Columns, OnError: "dead_letter", Query: normalSQL(s.Query), Values: s.DistinctMax, Key: s.Serve.Key,
 		OrderBy: s.Serve.OrderBy, Start: s.Replay.Start, Offsets: s.Replay.Offsets, Dialect: dialect,
 	}
 	if s.Source.OnError.Fail {

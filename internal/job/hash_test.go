@@ -88,6 +88,7 @@ func TestWhatChangesTheResultsChangesTheHash(t *testing.T) {
 		"order of columns": {"{url: text, n: int}", "{n: int, url: text}"},
 		"on_error":         {"  columns", "  on_error: fail\n  columns"},
 		"query":            {"count(*)", "sum(n)"},
+		"distinct_max":     {"query:", "distinct_max: 10\nquery:"},
 		"a literal":        {"FROM source", "FROM source WHERE url = 'a  b'"},
 		"key":              {"{view: pageviews}", "{view: pageviews, key: [url]}"},
 		"order_by":         {"{view: pageviews}", "{view: pageviews, key: [url], order_by: n}"},

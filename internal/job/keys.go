@@ -17,6 +17,7 @@ func specKeys(s *Spec) strict.Value {
 		strict.Key{Name: "team", Value: strict.Text(&s.Team)},
 		strict.Key{Name: "source", Required: true, Value: sourceKeys(&s.Source)},
 		strict.Key{Name: "query", Required: true, Value: strict.Text(&s.Query)},
+		strict.Key{Name: "distinct_max", Value: strict.Int(&s.DistinctMax, 1, 10_000)},
 		strict.Key{Name: "serve", Required: true, Value: serveKeys(&s.Serve)},
 		strict.Key{Name: "checks", Value: checkList(&s.Checks)},
 		strict.Key{Name: "replay", Value: strict.Mapping(

@@ -60,6 +60,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		},
 		Query: "SELECT url, date_trunc('hour', ts) AS hour,\n       count(*) AS views, sum(duration_ms) AS total_ms, avg(duration_ms) AS avg_ms\n" +
 			"FROM source\nWHERE user_id IS NOT NULL\nGROUP BY url, hour\n",
+		DistinctMax: 1000,
 		Serve: job.Serve{
 			View:    job.ViewName{Schema: "public", Name: "pageviews_hourly"},
 			Columns: []job.ServeColumn{{Name: "ms_per_view", Expr: "total_ms::numeric / nullif(views, 0)"}},

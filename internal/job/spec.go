@@ -4,20 +4,22 @@ import "time"
 
 // Spec is a job file with its defaults filled in. Its JSON form is kept in version.spec.
 type Spec struct {
-	Job        Name          `json:"job"`
-	Mode       Mode          `json:"mode"`
-	Team       string        `json:"team,omitempty"`
-	Source     Source        `json:"source"`
-	Query      string        `json:"query"`
-	Serve      Serve         `json:"serve"`
-	Checks     []Check       `json:"checks,omitempty"`
-	Replay     Replay        `json:"replay"`
-	Live       LiveSettings  `json:"live"`
-	Ready      ReadySettings `json:"ready"`
-	Promote    PromoteMode   `json:"promote,omitempty"` // empty: auto for a job's first version, manual later
-	KeepOld    time.Duration `json:"keep_old"`
-	AutoRetire bool          `json:"auto_retire"`
-	Tests      []Test        `json:"tests,omitempty"`
+	Job    Name   `json:"job"`
+	Mode   Mode   `json:"mode"`
+	Team   string `json:"team,omitempty"`
+	Source Source `json:"source"`
+	Query  string `json:"query"`
+	// DistinctMax is how many values a count(DISTINCT x) of the query keeps a row; 0: the query has none.
+	DistinctMax int           `json:"distinct_max,omitempty"`
+	Serve       Serve         `json:"serve"`
+	Checks      []Check       `json:"checks,omitempty"`
+	Replay      Replay        `json:"replay"`
+	Live        LiveSettings  `json:"live"`
+	Ready       ReadySettings `json:"ready"`
+	Promote     PromoteMode   `json:"promote,omitempty"` // empty: auto for a job's first version, manual later
+	KeepOld     time.Duration `json:"keep_old"`
+	AutoRetire  bool          `json:"auto_retire"`
+	Tests       []Test        `json:"tests,omitempty"`
 
 	// File is the path the job was read from and Text its bytes, for errors and for the record.
 	File string `json:"-"`

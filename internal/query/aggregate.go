@@ -36,7 +36,8 @@ func canonical(name string) string {
 // arguments is how many arguments the aggregate may have; more of them ask for a list.
 func arguments(function string) int {
 	switch function {
-	case "arg_min", "arg_max", "arg_min_null", "arg_max_null", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2":
+	case "arg_min", "arg_max", "arg_min_null", "arg_max_null", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2",
+		"approx_quantile":
 		return 2
 	}
 	return 1
@@ -63,9 +64,9 @@ func aggregateCure(name string) string {
 		return "select sum(x * w) and sum(w) and divide in serve.columns"
 	case "arg_min_nulls_last", "arg_max_nulls_last":
 		return "use arg_min_null(x, y) or arg_max_null(x, y)"
-	case "approx_count_distinct":
-		return "add the column to GROUP BY and count the rows of the view"
-	case "median", "quantile", "quantile_cont", "quantile_disc", "approx_quantile", "reservoir_quantile", "mode", "mad", "histogram",
+	case "median", "quantile", "quantile_cont", "quantile_disc", "reservoir_quantile":
+		return "write approx_quantile(x, 0.5), or count per bucket: add floor(x / 10) * 10 AS bucket to GROUP BY and select count(*)"
+	case "mode", "mad", "histogram",
 		"histogram_exact", "entropy", "approx_top_k":
 		return "count per bucket: add a rounded value, such as floor(x / 10) * 10 AS bucket, to GROUP BY and select count(*); the view then holds the distribution"
 	case "list", "array_agg", "string_agg", "group_concat", "listagg", "bitstring_agg":

@@ -74,7 +74,7 @@ func (c *compiler) states(ctx context.Context) ([]*state, error) {
 			sig := string(p.merge) + value.signature(relation)
 			s := known[sig]
 			if s == nil {
-				s = &state{name: it.name, value: value, merge: p.merge, with: p.with, place: p.place, of: it}
+				s = &state{name: it.name, value: value, merge: p.merge, with: p.with, place: p.place, limit: p.limit, of: it}
 				if p.suffix != "" {
 					s.name = free.stored(it.name, p.suffix, i+1)
 				}

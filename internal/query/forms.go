@@ -14,9 +14,10 @@ type form struct {
 	finish string
 	// oracle is the function rewritten where DuckDB alone is ambiguous, or empty.
 	oracle string
-	typ    string // PostgreSQL type of the column when it is not that of the query's
-	approx bool
-	ties   bool // ordered by place in the log
+	// typ and duck are the column's types in PostgreSQL and DuckDB when they are not those of the query.
+	typ, duck string
+	approx    bool
+	ties      bool // ordered by place in the log
 }
 
 // part is one state of a form.
@@ -25,6 +26,7 @@ type part struct {
 	value  string
 	merge  merge
 	with   []string // suffixes of the parts that the merge looks at
+	limit  int      // of a set
 	place  bool
 }
 
@@ -35,7 +37,7 @@ func formOf(function string) *form {
 		return &form{stored: "count", parts: []part{{value: "count(x)", merge: mergeSum}}, finish: "{}"}
 	case "count_if":
 		// DuckDB gives NULL, not 0, when no condition was known.
-		return &form{stored: "count + count", typ: "bigint", finish: "CASE WHEN {__n} > 0 THEN {__if} END", parts: []part{
+		return &form{stored: "count + count", typ: "bigint", duck: "HUGEINT", finish: "CASE WHEN {__n} > 0 THEN {__if} END", parts: []part{
 			{suffix: "__if", value: "count(*) FILTER (WHERE x)", merge: mergeSum},
 			{suffix: "__n", value: "count(x)", merge: mergeSum},
 		}}
@@ -55,6 +57,10 @@ func formOf(function string) *form {
 		return inLog(function)
 	case "arg_min", "arg_max", "arg_min_null", "arg_max_null":
 		return byOrder(function)
+	case "approx_count_distinct":
+		return hashForm()
+	case "approx_quantile":
+		return quantileForm(0) // with its fraction known: compiler.quantile
 	default:
 		return momentForm(function)
 	}

@@ -9,7 +9,7 @@ import (
 func TestRollupsAreTakenApartAsInTheGoldenFile(t *testing.T) {
 	var got strings.Builder
 	for _, q := range queriesOf(t, "rollups.sql") {
-		c, err := Compile(t.Context(), parseJob(t, "job.yaml", jobText(q.text)))
+		c, err := Compile(t.Context(), parseJob(t, "job.yaml", jobText(q.text)+distinctMax))
 		if err != nil {
 			t.Errorf("%s: %v", q.name, err)
 			continue

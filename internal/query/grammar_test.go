@@ -63,7 +63,7 @@ func randomAggregate(r *rand.Rand, filter string) aggregateText {
 	descending := func(columns string) string { return strings.ReplaceAll(columns, ",", " DESC,") + " DESC" }
 	const place = "_topic, _partition, _offset"
 	const inLog = "coalesce(_timestamp, '-infinity'), " + place
-	switch f := pick(r, "count(*)", "count", "count_if", "bool", "sum", "sum double", "avg", "least", "greatest", "bits", "first", "last", "any_value", "arg_min", "arg_max", "arg_max_null", "spread", "pair"); f {
+	switch f := pick(r, "count(*)", "count", "count_if", "bool", "sum", "sum double", "avg", "least", "greatest", "bits", "first", "last", "any_value", "arg_min", "arg_max", "arg_max_null", "spread", "pair", "distinct", "about", "quantile"); f {
 	case "count(*)":
 		return same("count(*)")
 	case "count":
@@ -106,6 +106,14 @@ func randomAggregate(r *rand.Rand, filter string) aggregateText {
 			known += " AND (" + x + ") IS NOT NULL"
 		}
 		return aggregateText{fmt.Sprintf("%s(%s, %s)%s", f, x, y, where), inOrderPostgres(x, order, known)}
+	case "distinct":
+		x := value(everyKind[:]...)
+		return aggregateText{"count(DISTINCT " + x + ")" + where, fmt.Sprintf("CASE WHEN count(DISTINCT %s)%s <= 5 THEN count(DISTINCT %[1]s)%[2]s END", x, where)}
+	case "about": // exact below a thousand
+		x := value(word, whole, moment)
+		return aggregateText{"approx_count_distinct(" + x + ")" + where, "count(DISTINCT " + x + ")" + where}
+	case "quantile": // of one value: its bucket is the value when it has two digits
+		return aggregateText{"approx_quantile(CASE WHEN small % 10 = 3 THEN 42 END, 0.9)" + where, "max(CASE WHEN small % 10 = 3 THEN 42 END)" + where}
 	case "spread":
 		return same(pick(r, "var_pop(", "var_samp(", "stddev_pop(", "stddev_samp(", "variance(", "stddev(") + value(tame) + ")")
 	default:

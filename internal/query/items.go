@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -31,6 +32,9 @@ func (c *compiler) takeItems(ctx context.Context) error {
 	c.vague = len(c.refused.problems) > before
 	for i, e := range list {
 		c.items = append(c.items, c.takeItem(e, keys[i]))
+	}
+	if err := c.quantiles(ctx); err != nil {
+		return err
 	}
 	c.checkNames()
 	aggregates := 0
@@ -124,7 +128,12 @@ func (c *compiler) takeCall(e tree, name string) *call {
 		c.refused.add(at, named(name, shown(f)+" cannot be merged from partial results"), aggregateCure(f))
 		return nil
 	}
-	if e.flag("distinct") {
+	distinct := e.flag("distinct") && f == "count" && len(e.list("children")) == 1
+	switch {
+	case distinct && c.spec.DistinctMax == 0:
+		c.refused.add(at, named(name, "count(DISTINCT x) keeps the values themselves, and the job file does not say how many"),
+			"add distinct_max: 1000 to the job file (with more values than that the count is NULL), or write approx_count_distinct(x)")
+	case e.flag("distinct") && !distinct:
 		cure := "remove DISTINCT: it changes nothing here"
 		if !ignoresRepeats(f) {
 			cure = "add the column to GROUP BY: one row a value, which the view's readers can count"
@@ -154,7 +163,38 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	if filter := e.child("filter"); filter != nil {
 		c.expression(filter, name)
 	}
-	return &call{function: function, node: e, form: formOf(function)}
+	out := &call{function: function, node: e, form: formOf(function)}
+	if distinct {
+		out.form = distinctForm(c.spec.DistinctMax)
+	}
+	return out
+}
+
+// quantiles reads the fractions of approx_quantile, which are part of how they finish.
+func (c *compiler) quantiles(ctx context.Context) error {
+	for _, it := range c.items {
+		if it.call == nil || it.call.function != "approx_quantile" || len(it.node.list("children")) != 2 {
+			continue
+		}
+		probe, err := c.session.parse(ctx, "SELECT 1")
+		if err != nil {
+			return fmt.Errorf("read a fraction: %w", err)
+		}
+		fraction := it.node.list("children")[1].clone()
+		strip(fraction)
+		probe[0].child("node")["select_list"] = []any{map[string]any(fraction)}
+		text, err := c.session.write(ctx, probe[0])
+		if err != nil {
+			return err
+		}
+		q, err := strconv.ParseFloat(strings.TrimPrefix(text, "SELECT "), 64)
+		if err != nil || !(q >= 0 && q <= 1) {
+			c.refused.add(it.at, named(it.name, "approx_quantile(x, q) needs one number from 0 to 1 as its q"), "write one column a quantile: approx_quantile(x, 0.99) AS p99")
+			continue
+		}
+		it.call.form = quantileForm(q)
+	}
+	return nil
 }
 
 // ignoresRepeats says that the same value twice changes nothing.

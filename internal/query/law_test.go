@@ -282,7 +282,7 @@ func TestPartsMergedByPostgreSQLEqualTheQueryRunOnce(t *testing.T) {
 	for _, q := range queriesOf(t, "rollups.sql") {
 		t.Run(q.name, func(t *testing.T) {
 			l.t = t
-			c, err := Compile(t.Context(), parseJob(t, "job.yaml", jobText(q.text)))
+			c, err := Compile(t.Context(), parseJob(t, "job.yaml", jobText(q.text)+distinctMax))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -323,7 +323,7 @@ func (l *law) hold(c *Compiled, text string, r *rand.Rand, records []record, lan
 		l.upsert(c.Layout, l.land(c, lanes, part))
 	}
 	want := l.once(c, c.Oracle, records)
-	if c.prelude(1) == "" {
+	if c.prelude(1) == "" && !strings.Contains(text, "approx_") { // whose estimates are not those of the engine
 		l.compare("the query as written", doublesApproximate(c.Layout), want, l.once(c, text, records))
 	}
 	l.compare("merged", c.Layout, want, l.served(c.Layout, "v"))

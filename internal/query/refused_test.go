@@ -63,6 +63,9 @@ func jobText(query string) string {
 	return "job: pageviews\n" + sourceText + "query: |\n" + indented + "\nserve:\n  view: public.pageviews_hourly\n"
 }
 
+// distinctMax is the limit of count(DISTINCT x) in the test jobs that have one.
+const distinctMax = "distinct_max: 5\n"
+
 type namedQuery struct{ name, text string }
 
 // queriesOf reads a file of queries, each below a line "-- name".

@@ -17,7 +17,10 @@ const (
 	mergeFirst merge = "first" // the value of the state that is least by the states named in with
 	mergeLast  merge = "last"  // the same for the greatest
 
-	mergeMean    merge = "mean"    // with: n
+	mergeMean   merge = "mean"   // with: n
+	mergeSet    merge = "set"    // the least different values of two sorted sets, up to limit
+	mergeCounts merge = "counts" // counts by name, added
+
 	mergeProduct merge = "product" // a sum of products of distances from two means; with: n, mean, mean
 )
 
@@ -27,8 +30,9 @@ type state struct {
 	value tree
 	merge merge
 	with  []string // other states that the merge looks at
-	place bool     // the place of a record in the log: a STRUCT in DuckDB, a text in PostgreSQL (place.go)
-	of    *item    // the first column that needs it
+	limit int
+	place bool  // the place of a record in the log: a STRUCT in DuckDB, a text in PostgreSQL (place.go)
+	of    *item // the first column that needs it
 
 	duck string // DuckDB type, known after PARTIAL was described
 	pg   string
@@ -60,6 +64,10 @@ func (s *state) combine() string {
 		return s.combineMean()
 	case mergeProduct:
 		return s.combineProduct()
+	case mergeSet:
+		return s.combineSet()
+	case mergeCounts:
+		return s.combineCounts()
 	default:
 		return t + " + " + e
 	}
@@ -79,6 +87,10 @@ func (s *state) aggregate() string {
 		return s.aggregateMean()
 	case mergeProduct:
 		return s.aggregateProduct()
+	case mergeSet:
+		return s.aggregateSet()
+	case mergeCounts:
+		return s.aggregateCounts()
 	default:
 		return fmt.Sprintf("coalesce(sum(%s), 0)::%s", s.column("e"), s.pg)
 	}

@@ -171,6 +171,15 @@ func timeKey(pg string) bool {
 	return pg == "date" || strings.HasPrefix(pg, "timestamp ")
 }
 
+// numeric says that values of the PostgreSQL type are numbers.
+func numeric(pg string) bool {
+	switch base, _ := splitType(pg); base {
+	case "smallint", "integer", "bigint", "numeric", "real", "double precision":
+		return true
+	}
+	return false
+}
+
 // textual says that values of the PostgreSQL type are text, whose comparison needs the C collation.
 func textual(pg string) bool { return strings.TrimSuffix(pg, "[]") == "text" }
 

@@ -23,6 +23,9 @@ func (c *compiler) typeStates(ctx context.Context, partial string, states []*sta
 		if s.place {
 			s.pg = "text"
 		}
+		if item, _ := resultType(element(s.duck)); s.merge == mergeSet && (!comparable(element(s.duck), item) || !strings.HasSuffix(s.pg, "[]")) {
+			c.refused.add(s.of.at, named(s.of.name, "values of "+element(s.duck)+" have another order in PostgreSQL"), "count a number, a text or a time taken from it")
+		}
 		if s.of.call.form.ties && (s.merge == mergeMin || s.merge == mergeMax) && !s.place && !comparable(s.duck, s.pg) {
 			c.refused.add(s.of.at, named(s.of.name, "values of "+s.duck+" have another order in PostgreSQL"), "order by a number, a text or a time taken from it")
 		}
@@ -65,7 +68,10 @@ func (c *compiler) typeItem(it *item) {
 		return
 	}
 	if it.call.form.typ != "" {
-		it.pg = it.call.form.typ
+		if it.call.function == "approx_quantile" && !numeric(pg) {
+			c.refused.add(it.at, named(it.name, "approx_quantile of "+it.duck+" is not supported"), "take a number from it, such as epoch(x)")
+		}
+		it.pg, it.duck = it.call.form.typ, it.call.form.duck
 	}
 	c.typeCall(it)
 }

@@ -126,8 +126,14 @@ SELECT url, kurtosis(duration_ms) AS s FROM source GROUP BY url
 SELECT url, sem(duration_ms) AS s FROM source GROUP BY url
 -- sum of squares around a mean
 SELECT url, regr_sxx(d, duration_ms) AS s FROM source GROUP BY url
--- approx_count_distinct
-SELECT url, approx_count_distinct(user_id) AS u FROM source GROUP BY url
+-- quantiles of several fractions
+SELECT url, approx_quantile(d, [0.5, 0.9]) AS u FROM source GROUP BY url
+-- a quantile of no fraction
+SELECT url, approx_quantile(d, 90) AS u FROM source GROUP BY url
+-- a quantile by a column
+SELECT url, approx_quantile(d, small) AS u FROM source GROUP BY url
+-- a quantile of times
+SELECT url, approx_quantile(ts, 0.5) AS u FROM source GROUP BY url
 -- product
 SELECT url, product(duration_ms) AS p FROM source GROUP BY url
 -- fsum

@@ -133,3 +133,15 @@ SELECT var_pop(small) AS vp, stddev(small) AS s, covar_pop(small, d) AS c, corr(
 SELECT ok, covar_pop(small, f) AS cp, covar_samp(small, f) AS cs, corr(small, "we ird") AS r, regr_slope(small, "we ird") AS sl, regr_intercept(small, "we ird") AS i, regr_r2(small, "we ird") AS r2,
        corr("we ird", price) FILTER (WHERE price > 0) AS rp
 FROM source GROUP BY ok
+-- different values
+SELECT ok, count(DISTINCT url) AS urls, count(DISTINCT small % 3) AS smalls, count(DISTINCT ts) FILTER (WHERE small > 0) AS times, count(DISTINCT raw) AS raws, count(DISTINCT d) AS ds,
+       count(DISTINCT id) AS ids, count(DISTINCT price) AS prices, count(DISTINCT ok) AS oks, count(DISTINCT day) AS days, count(url) AS n
+FROM source GROUP BY ok
+-- about how many different values
+SELECT ok, approx_count_distinct(url) AS urls, approx_count_distinct(duration_ms) FILTER (WHERE small > 0) AS ms, approx_count_distinct(raw) AS raws, approx_count_distinct(ts) AS times
+FROM source GROUP BY ok
+-- quantiles
+SELECT ok, approx_quantile(duration_ms, 0.5) AS p50, approx_quantile(d, 0.99) AS p99, approx_quantile(price, 0) AS low, approx_quantile(small, 1) FILTER (WHERE small > 0) AS high
+FROM source GROUP BY ok
+-- sets over nothing
+SELECT count(DISTINCT url) AS c, approx_count_distinct(url) AS a, approx_quantile(d, 0.5) AS q FROM source WHERE url = '/a' AND user_id = 'Z'

@@ -1,0 +1,108 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+)
+
+// hashes is how many of the smallest hashes approx_count_distinct keeps: with fewer different values the count is exact,
+// beyond the standard error is 1 / sqrt(hashes - 2), about 3 %.
+const hashes = 1024
+
+// distinctForm is count(DISTINCT x) of at most limit values: the least of them, sorted, and one more to know that there are
+// more. The least values of a union are among the least of its parts, so parts may be cut.
+func distinctForm(limit int) *form {
+	return &form{
+		stored: fmt.Sprintf("up to %d values", limit), finish: fmt.Sprintf("CASE WHEN cardinality({__set}) <= %d THEN cardinality({__set})::bigint END", limit),
+		oracle: fmt.Sprintf("CASE WHEN count(DISTINCT x) <= %d THEN count(DISTINCT x) END", limit),
+		parts:  []part{{suffix: "__set", value: leastValues("x", limit+1), merge: mergeSet, limit: limit + 1}},
+	}
+}
+
+// hashForm is approx_count_distinct(x) from the least hashes of its values (Bar-Yossef and others, "Counting distinct
+// elements in a data stream", 2002): when the k-th least of hashes that are uniform in [0, 1) is u, there are about (k - 1) / u.
+func hashForm() *form {
+	const hash = "CAST(md5_number_lower(CAST(x AS VARCHAR)) >> 1 AS BIGINT)"
+	least := leastValues(hash, hashes)
+	estimate := func(cardinality, last, floor string) string {
+		return fmt.Sprintf("CASE WHEN %[1]s < %[3]d THEN %[1]s ELSE CAST(floor(%[4]d * (CAST(9223372036854775808 AS %[5]s) / %[2]s)) AS bigint) END",
+			cardinality, last, hashes, hashes-1, floor)
+	}
+	return &form{
+		stored: fmt.Sprintf("up to %d hashes", hashes), approx: true, typ: "bigint", duck: "BIGINT",
+		finish: estimate("cardinality({__set})", fmt.Sprintf("({__set})[%d]", hashes), "double precision"),
+		oracle: estimate("len("+least+")", fmt.Sprintf("(%s)[%d]", least, hashes), "DOUBLE"),
+		parts:  []part{{suffix: "__set", value: least, merge: mergeSet, limit: hashes}},
+	}
+}
+
+// leastValues are the least different values of an expression, sorted.
+func leastValues(x string, limit int) string {
+	return fmt.Sprintf("coalesce(list_slice(list_sort(list(DISTINCT %s) FILTER (WHERE x IS NOT NULL)), 1, %d), [])", x, limit)
+}
+
+// quantileForm is approx_quantile(x, q) from the numbers of values in buckets that are 2 % wide at most.
+func quantileForm(q float64) *form {
+	bucket := bucketOf("CAST(x AS DOUBLE)")
+	// The rank as DuckDB's quantile_disc computes it.
+	rank := fmt.Sprintf("greatest(1, u.n - floor(u.n::double precision - u.n::double precision * %v::double precision))", q)
+	return &form{
+		stored: "counts by bucket", approx: true, typ: "double precision", duck: "DOUBLE",
+		finish: "(SELECT u.v FROM (SELECT b.key::double precision AS v, sum(b.value::bigint) OVER (ORDER BY b.key::double precision) AS upto, sum(b.value::bigint) OVER () AS n " +
+			"FROM jsonb_each_text({__buckets}) AS b) AS u WHERE u.upto >= " + rank + " ORDER BY u.v LIMIT 1)",
+		oracle: fmt.Sprintf("quantile_disc(CAST(%s AS DOUBLE), CAST(%v AS DOUBLE)) FILTER (WHERE x IS NOT NULL)", bucket, q),
+		parts:  []part{{suffix: "__buckets", value: "coalesce(histogram(" + bucket + ") FILTER (WHERE x IS NOT NULL), MAP {})", merge: mergeCounts}},
+	}
+}
+
+// bucketOf names the bucket of a number by its middle: the number with three digits, rounded to a multiple of 2, 5 or 10 of
+// the third; what is no plain number for either database is 0 or infinite. Decimal digits are the same on every machine; logarithms are not.
+func bucketOf(x string) string {
+	text := "format('{:.2e}', " + x + ")"
+	digits := "CAST(replace(split_part(" + text + ", 'e', 1), '.', '') AS INTEGER)"
+	step := fmt.Sprintf("CASE WHEN abs(%[1]s) < 200 THEN 2 WHEN abs(%[1]s) < 500 THEN 5 ELSE 10 END", digits)
+	return fmt.Sprintf("CASE WHEN abs(%[1]s) < 1e-300 THEN '0' WHEN abs(%[1]s) <= 1e300 THEN concat(CAST(round(%[2]s / %[3]s) AS INTEGER) * %[3]s, 'e', CAST(split_part(%[4]s, 'e', 2) AS INTEGER) - 2) "+
+		"WHEN isnan(%[1]s) THEN 'nan' WHEN %[1]s > 0 THEN 'inf' ELSE '-inf' END", x, digits, step, text)
+}
+
+// combineSet is the least values of two sorted sets.
+func (s *state) combineSet() string {
+	return s.leastOf(fmt.Sprintf("t.%s || e.%[1]s", ident(s.name)))
+}
+
+// aggregateSet is the same over many rows. Arrays of different lengths cannot be aggregated, their texts can.
+func (s *state) aggregateSet() string {
+	text := "e." + ident(s.name) + "::text"
+	return s.leastOf(fmt.Sprintf("('{' || string_agg(nullif(substr(%s, 2, length(%[1]s) - 2), ''), ',') || '}')::%s", text, s.pg))
+}
+
+func (s *state) leastOf(array string) string {
+	value := "u.v"
+	if textual(s.pg) {
+		value += collateC
+	}
+	return fmt.Sprintf("ARRAY(SELECT DISTINCT %s FROM unnest(%s) AS u(v) ORDER BY 1 LIMIT %d)", value, array, s.limit)
+}
+
+// combineCounts adds two tables of counts by name.
+func (s *state) combineCounts() string {
+	return s.countsOf(fmt.Sprintf("(SELECT * FROM jsonb_each_text(t.%s) UNION ALL SELECT * FROM jsonb_each_text(e.%[1]s)) AS b", ident(s.name)))
+}
+
+// aggregateCounts is the same over many rows.
+func (s *state) aggregateCounts() string {
+	return s.countsOf(fmt.Sprintf("jsonb_array_elements(jsonb_agg(e.%s)) AS o(m), jsonb_each_text(o.m) AS b", ident(s.name)))
+}
+
+func (*state) countsOf(entries string) string {
+	return "(SELECT coalesce(jsonb_object_agg(u.k, u.n), '{}') FROM (SELECT b.key AS k, sum(b.value::bigint) AS n FROM " + entries + " GROUP BY b.key) AS u)"
+}
+
+// element is the type of a list's items, or "".
+func element(list string) string {
+	item, isList := strings.CutSuffix(list, "[]")
+	if !isList {
+		return ""
+	}
+	return item
+}
