@@ -58,10 +58,30 @@ var latestTime = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // recordTime is the record's timestamp; nil when Kafka has none or nonsense.
 func recordTime(rec *kgo.Record) *time.Time {
-	if rec.Timestamp.UnixMilli() < 0 || rec.Timestamp.After(latestTime) {
+	var n newest
+	n.see(rec)
+	return n.time()
+}
+
+// newest is the newest timestamp of the records that it has seen, leaving out those where Kafka has none or nonsense.
+type newest struct {
+	at   time.Time
+	seen bool
+}
+
+func (n *newest) see(rec *kgo.Record) {
+	if n.seen && !rec.Timestamp.After(n.at) || rec.Timestamp.UnixMilli() < 0 || rec.Timestamp.After(latestTime) {
+		return
+	}
+	n.at, n.seen = rec.Timestamp, true
+}
+
+// time is nil when no record had one.
+func (n *newest) time() *time.Time {
+	if !n.seen {
 		return nil
 	}
-	t := rec.Timestamp.UTC()
+	t := n.at.UTC()
 	return &t
 }
 

@@ -151,7 +151,7 @@ func (l *landing) markDone(ctx context.Context, tx *pg.Tx) error {
 	}
 	args := l.segment.args()
 	args["reached"], args["rows"], args["records"], args["bytes"] = t.reached, l.rows, t.records, t.bytes
-	args["dead_letters"], args["record_time"], args["leader_epoch"] = len(t.letters), t.newest, t.epoch
+	args["dead_letters"], args["record_time"], args["leader_epoch"] = len(t.letters), t.newest.time(), t.epoch
 	args["timings"] = string(timings)
 	if err := changeOne(ctx, tx, sqlSegmentEnd, args); err != nil {
 		return err

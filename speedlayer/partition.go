@@ -142,13 +142,11 @@ func countRecords(parts []part) int {
 
 // newestTime is the latest timestamp of the part's records.
 func (p part) newestTime() *time.Time {
-	var newest *time.Time
+	var n newest
 	for _, rec := range p.records {
-		if at := recordTime(rec); at != nil && (newest == nil || at.After(*newest)) {
-			newest = at
-		}
+		n.see(rec)
 	}
-	return newest
+	return n.time()
 }
 
 // lockedRow is a position row as the commit found it under its lock.

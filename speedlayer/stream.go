@@ -3,7 +3,6 @@ package speedlayer
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -27,7 +26,7 @@ type tally struct {
 	records int64
 	bytes   int64
 	letters []letter
-	newest  *time.Time
+	newest  newest
 }
 
 // stream reads the offsets of one segment as Arrow batches. Two goroutines run beside the statement that pulls: one
@@ -154,9 +153,7 @@ func (s *stream) send(ctx context.Context) error {
 func (t *tally) count(rec *kgo.Record) {
 	t.records++
 	t.bytes += int64(len(rec.Key) + len(rec.Value))
-	if at := recordTime(rec); at != nil && (t.newest == nil || at.After(*t.newest)) {
-		t.newest = at
-	}
+	t.newest.see(rec)
 }
 
 // recordFault is the fault of on_error: fail.

@@ -28,7 +28,8 @@ type Compiled struct {
 	// once, as FINISH has it.
 	Oracle string
 
-	laned   string   // Partial with one more key, laneAlias, carried up from source
+	quick   string   // Partial as Land runs it, see quickForms
+	laned   string   // the same with one more key, laneAlias, carried up from source
 	source  []column // declared and meta columns with their DuckDB types
 	outputs []output // keys and states with theirs
 	answers []column // the select list with theirs

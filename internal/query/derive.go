@@ -21,7 +21,7 @@ func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
 	if out.Partial, err = c.session.write(ctx, c.partial(forms, states, forms.carried(out.places, false))); err != nil {
 		return nil, err
 	}
-	if out.laned, err = c.session.write(ctx, c.partial(forms, states, forms.carried(out.places, true))); err != nil {
+	if err := c.writeQuick(ctx, out, forms, states); err != nil {
 		return nil, err
 	}
 	if err := c.typeStates(ctx, out.prelude(1)+"SELECT * FROM ("+out.Partial+")", states); err != nil {

@@ -19,7 +19,7 @@ func (c *Compiled) Land(lanes int) string {
 	for _, o := range c.outputs {
 		types[o.name], texts[o.name] = o.typ, o.write("p."+ident(o.name), o.typ)
 	}
-	partial, lane := c.Partial, "'0'"
+	partial, lane := c.quick, "'0'"
 	if lanes > 1 {
 		partial, lane = c.laned, "CAST(p."+ident(laneAlias)+" AS VARCHAR)"
 	}
