@@ -10,6 +10,7 @@ func commands(a *app) []*cobra.Command {
 		dev,
 		newDemo(a, runDemo),
 		newInit(a, runInit),
+		newDoctor(a, runDoctor),
 		newCheck(a, runCheck),
 		newTest(a, runTest),
 		newPlan(a, runPlan),
