@@ -15,15 +15,15 @@ func distinctForm(limit int) *form {
 	return &form{
 		stored: fmt.Sprintf("up to %d values", limit), finish: fmt.Sprintf("CASE WHEN cardinality({__set}) <= %d THEN cardinality({__set})::bigint END", limit),
 		oracle: fmt.Sprintf("CASE WHEN count(DISTINCT x) <= %d THEN count(DISTINCT x) END", limit),
-		parts:  []part{{suffix: "__set", value: leastValues("x", limit+1), merge: mergeSet, limit: limit + 1}},
+		parts:  []part{{suffix: "__set", value: leastValues(different, limit+1), merge: mergeSet, limit: limit + 1}},
 	}
 }
 
 // hashForm is approx_count_distinct(x) from the least hashes of its values (Bar-Yossef and others, "Counting distinct
 // elements in a data stream", 2002): when the k-th least of hashes that are uniform in [0, 1) is u, there are about (k - 1) / u.
 func hashForm() *form {
-	const hash = "CAST(md5_number_lower(CAST(x AS VARCHAR)) >> 1 AS BIGINT)"
-	least := leastValues(hash, hashes)
+	const hash = "CAST(md5_number_lower(CAST(v AS VARCHAR)) >> 1 AS BIGINT)"
+	least := leastValues("list_distinct(list_transform("+different+", lambda v: "+hash+"))", hashes)
 	estimate := func(cardinality, last, floor string) string {
 		return fmt.Sprintf("CASE WHEN %[1]s < %[3]d THEN %[1]s ELSE CAST(floor(%[4]d * (CAST(9223372036854775808 AS %[5]s) / %[2]s)) AS bigint) END",
 			cardinality, last, hashes, hashes-1, floor)
@@ -36,9 +36,12 @@ func hashForm() *form {
 	}
 }
 
-// leastValues are the least different values of an expression, sorted.
-func leastValues(x string, limit int) string {
-	return fmt.Sprintf("coalesce(list_slice(list_sort(list(DISTINCT %s) FILTER (WHERE x IS NOT NULL)), 1, %d), [])", x, limit)
+// different is the list of the different values of x.
+const different = "list(DISTINCT x) FILTER (WHERE x IS NOT NULL)"
+
+// leastValues are the least values of a list, sorted.
+func leastValues(list string, limit int) string {
+	return fmt.Sprintf("coalesce(list_slice(list_sort(%s), 1, %d), [])", list, limit)
 }
 
 // quantileForm is approx_quantile(x, q) from the numbers of values in buckets that are 2 % wide at most.
@@ -56,13 +59,13 @@ func quantileForm(q float64) *form {
 }
 
 // bucketOf names the bucket of a number by its middle: the number with three digits, rounded to a multiple of 2, 5 or 10 of
-// the third; what is no plain number for either database is 0 or infinite. Decimal digits are the same on every machine; logarithms are not.
+// the third. Decimal digits are the same on every machine; logarithms are not. Numbers beyond 1e300, infinities and NaN are
+// taken for 1e300. There is no CASE in it, so that the engine computes what is repeated once (5 times as fast).
 func bucketOf(x string) string {
-	text := "format('{:.2e}', " + x + ")"
+	text := "format('{:.2e}', greatest(least(" + x + ", 1e300), -1e300))"
 	digits := "CAST(replace(split_part(" + text + ", 'e', 1), '.', '') AS INTEGER)"
-	step := fmt.Sprintf("CASE WHEN abs(%[1]s) < 200 THEN 2 WHEN abs(%[1]s) < 500 THEN 5 ELSE 10 END", digits)
-	return fmt.Sprintf("CASE WHEN abs(%[1]s) < 1e-300 THEN '0' WHEN abs(%[1]s) <= 1e300 THEN concat(CAST(round(%[2]s / %[3]s) AS INTEGER) * %[3]s, 'e', CAST(split_part(%[4]s, 'e', 2) AS INTEGER) - 2) "+
-		"WHEN isnan(%[1]s) THEN 'nan' WHEN %[1]s > 0 THEN 'inf' ELSE '-inf' END", x, digits, step, text)
+	step := fmt.Sprintf("(2 + 3 * CAST(abs(%[1]s) >= 200 AS INTEGER) + 5 * CAST(abs(%[1]s) >= 500 AS INTEGER))", digits)
+	return fmt.Sprintf("concat(CAST(round(%s / %s) AS INTEGER) * %[2]s, 'e', CAST(split_part(%[3]s, 'e', 2) AS INTEGER) - 2)", digits, step, text)
 }
 
 // combineSet is the least values of two sorted sets.
