@@ -23,6 +23,7 @@ type flip struct {
 
 	by   string // holder of the barrier; empty when there is none
 	line line
+	took func() time.Duration // since the try began
 }
 
 // until repeats try, with jitter, while it may still succeed and the deadline is not over.
@@ -62,6 +63,8 @@ func (c *Controller) gaveUp(verb Verb, ref job.Ref, err error) error {
 
 // run does the flip under a barrier, unless by is empty, in one transaction.
 func (c *Controller) run(ctx context.Context, f *flip) (string, error) {
+	began := c.Now()
+	f.took = func() time.Duration { return c.Now().Sub(began) }
 	if f.by != "" {
 		l, err := c.barrier(ctx, f.by, f.st.ref(), *f.from)
 		if err != nil {
@@ -235,7 +238,7 @@ func (f *flip) write(ctx context.Context, tx *pg.Tx) (string, error) {
 		kind = "rolled back"
 	}
 	e := f.st.entry(kind, "%s", text)
-	e.By = f.actor.by
+	e.By, e.Detail = f.actor.by, map[string]float64{"seconds": f.took().Seconds()}
 	if err := addEvent(ctx, tx, e); err != nil {
 		return "", err
 	}

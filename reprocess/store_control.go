@@ -151,7 +151,9 @@ func move(ctx context.Context, db pg.DB, st *state, on Event) error {
 	if tag.RowsAffected() == 0 {
 		return errLost
 	}
-	return addEvent(ctx, db, st.entry("phase", "%s → %s: %s", st.Phase, to, on))
+	e := st.entry("phase", "%s → %s: %s", st.Phase, to, on)
+	e.Detail = map[string]string{"from": string(st.Phase), "to": string(to)}
+	return addEvent(ctx, db, e)
 }
 
 // setState moves a deployment from the state it was read in, with what a waiting command is to say.

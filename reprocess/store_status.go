@@ -145,6 +145,11 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 				st.Versions = append(st.Versions, v.status(ofVersion(parts, v.Job, v.Number), h.Now))
 			}
 		}
+		if name != "" {
+			if err := withTimings(ctx, tx, versions, st.Versions); err != nil {
+				return nil, err
+			}
+		}
 		for _, d := range deployments {
 			if d.Job == h.Name {
 				d.Version = job.Number(d.Number).String()
@@ -154,6 +159,18 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 		out = append(out, st)
 	}
 	return out, nil
+}
+
+// withTimings adds to the versions of one job where their time went.
+func withTimings(ctx context.Context, tx *pg.Tx, rows []versionRow, versions []VersionStatus) error {
+	for i, r := range rows {
+		t, err := readTimings(ctx, tx, r.Job, r.Number)
+		if err != nil {
+			return err
+		}
+		versions[i].Timings = &t
+	}
+	return nil
 }
 
 func ofVersion(all []observationRow, name string, number int) []observationRow {

@@ -23,7 +23,9 @@ const landTimeout = 2 * time.Minute
 type landing struct {
 	*worker
 	segment segment
-	queried time.Duration
+	stream  *stream
+	queried time.Duration // how long the statement ran
+	writing stopwatch     // of write
 
 	pipe  *io.PipeWriter // to the COPY, once there is a row
 	done  chan error     // how the transaction ended
@@ -35,6 +37,8 @@ type landing struct {
 
 // write takes a result batch of PARTIAL.
 func (l *landing) write(batch arrow.RecordBatch) error {
+	l.writing.start()
+	defer l.writing.stop()
 	var err error
 	if l.buf, err = appendCopy(l.buf[:0], l.layout, l.segment.ID, batch); err != nil {
 		return err
@@ -145,7 +149,7 @@ func (l *landing) copy(ctx context.Context, tx *pg.Tx, rows io.Reader) error {
 // markDone marks the segment done up to where its stream got, and opens the rest as another segment.
 func (l *landing) markDone(ctx context.Context, tx *pg.Tx) error {
 	t := l.tally
-	timings, err := json.Marshal(map[string]float64{"query": l.queried.Seconds(), "land": l.Now().Sub(l.began).Seconds()})
+	timings, err := json.Marshal(timings(l.stream, l))
 	if err != nil {
 		return err
 	}

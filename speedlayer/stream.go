@@ -42,6 +42,9 @@ type stream struct {
 	err     error         // why the stream ended early; read after ended
 	tally   tally
 	heavy   atomic.Bool // so many dead letters that the segment ends here
+
+	reading, decoding stopwatch // of the two goroutines; read after ended
+	waiting           stopwatch // of the statement, for a batch
 }
 
 // open starts to read the segment.
@@ -53,10 +56,15 @@ func (s *stream) open(ctx context.Context) {
 	if s.decoder.Len() > 0 { // of an attempt that was given up
 		s.decoder.Take().Release()
 	}
+	s.reading, s.decoding, s.waiting = stopwatch{now: s.Now}, stopwatch{now: s.Now}, stopwatch{now: s.Now}
 	chunks := make(chan chunk, 1)
 	group.Go(func() error {
 		defer close(chunks)
+		s.reading.start()
+		defer s.reading.stop()
 		return s.fetch(ctx, s.segment, s.heavy.Load, func(c chunk) error {
+			s.reading.stop()
+			defer s.reading.start()
 			select {
 			case chunks <- c:
 				return nil
@@ -86,7 +94,10 @@ func (s *stream) close() {
 
 // pull is the feed's source.
 func (s *stream) pull() (arrow.RecordBatch, error) {
-	if b, ok := <-s.batches; ok {
+	s.waiting.start()
+	b, ok := <-s.batches
+	s.waiting.stop()
+	if ok {
 		return b, nil
 	}
 	<-s.ended
@@ -97,6 +108,7 @@ func (s *stream) pull() (arrow.RecordBatch, error) {
 func (s *stream) decode(ctx context.Context, in <-chan chunk) error {
 	var letterBytes int64
 	for c := range in {
+		s.decoding.start()
 		for _, rec := range c.records {
 			reject := s.append(rec)
 			if reject != nil {
@@ -109,11 +121,14 @@ func (s *stream) decode(ctx context.Context, in <-chan chunk) error {
 			}
 			s.tally.count(rec)
 			if full(s.decoder) {
+				s.decoding.stop()
 				if err := s.send(ctx); err != nil {
 					return err
 				}
+				s.decoding.start()
 			}
 		}
+		s.decoding.stop()
 		s.tally.reached, s.tally.epoch = c.next, c.epoch
 		if letterBytes > maxLetters {
 			s.heavy.Store(true)

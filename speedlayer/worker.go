@@ -182,7 +182,7 @@ func (w *worker) attempt(ctx context.Context, g segment, skip map[int64]format.R
 	defer s.close()
 	in := &feed{schema: w.decoder.Schema(), pull: s.pull}
 	defer in.Release()
-	l := &landing{worker: w, segment: g}
+	l := &landing{worker: w, segment: g, stream: s, writing: stopwatch{now: w.Now}}
 	began := w.Now()
 	err := w.session.Run(ctx, w.land, in, l.write)
 	if err == nil {

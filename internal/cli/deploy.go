@@ -103,7 +103,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if err != nil {
 		return err
 	}
-	return reportDeployment(o.app, d, code, staged, o.sys.Now().Sub(started))
+	return reportDeployment(o.app, d, timingsOf(ctx, cl, d), code, staged, o.sys.Now().Sub(started))
 }
 
 func (o deployOptions) staging(ctx context.Context, c *compiled, cluster string) reprocess.Staging {

@@ -28,6 +28,8 @@ type deployResult struct {
 	DryRun     bool         `json:"dry_run"`
 	Message    string       `json:"message"`
 	Next       string       `json:"next"`
+
+	Timings *reprocess.Timings `json:"timings"` // null when nothing was replayed
 }
 
 // nothing reports that what the file says is live, or is now: nothing was left to an agent.
@@ -72,11 +74,12 @@ func (o deployOptions) detached(s reprocess.Staged) error {
 	})
 }
 
-// reportDeployment prints where a deployment is and ends with code.
-func reportDeployment(a *app, d reprocess.Deployment, code job.ExitCode, s reprocess.Staged, took time.Duration) error {
+// reportDeployment prints where a deployment is, and where its time went, and ends with code.
+func reportDeployment(a *app, d reprocess.Deployment, t *reprocess.Timings, code job.ExitCode, s reprocess.Staged, took time.Duration) error {
 	result := deployResult{
 		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
 		Seconds: math.Round(took.Seconds()*1000) / 1000, Resumed: s.Resumed, Applied: s.Applied, Message: d.Message, Next: d.Next,
+		Timings: t,
 	}
 	if code != job.ExitOK {
 		result.Message = or(or(d.Message, d.VersionError), fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
@@ -102,6 +105,9 @@ func reportDeployment(a *app, d reprocess.Deployment, code job.ExitCode, s repro
 
 func (r deployResult) print(w io.Writer) error {
 	text := r.Message
+	if r.Timings != nil {
+		text += "\n" + timingsLine(*r.Timings)
+	}
 	if r.Next != "" {
 		text += "\nnext: " + r.Next
 	}

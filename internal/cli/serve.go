@@ -48,6 +48,7 @@ func runServe(ctx context.Context, o serveOptions) error {
 			Next: "give a loopback address with --http, such as 127.0.0.1:8080",
 		}
 	}
+	tuneCollector(settings.Agent.Memory)
 	logger := o.agentLog(settings)
 	err = o.host(ctx, settings, o.profiles, logger, func(address string) {
 		logger.Info("agent works", "http", address, "lease", settings.Agent.Lease.String())
