@@ -24,8 +24,13 @@ func timingsOf(ctx context.Context, c *client, d reprocess.Deployment) *reproces
 func timingsLine(t reprocess.Timings) string {
 	workers := steps([]step{{"read", t.Read}, {"decode", t.Decode}, {"group", t.Group}, {"land", t.Land}})
 	all := steps([]step{
-		{"start", t.Start}, {"replay", t.Replay}, {"build", t.Build}, {"index", t.Index}, {"analyze", t.Analyze},
-		{"catch up", t.CatchUp}, {"flip", t.Flip},
+		{"start", t.Start},
+		{"replay", t.Replay},
+		{"build", t.Build},
+		{"index", t.Index},
+		{"analyze", t.Analyze},
+		{"catch up", t.CatchUp},
+		{"flip", t.Flip},
 	})
 	line := "time: " + strings.Join(all, ", ")
 	if len(workers) > 0 {
