@@ -128,7 +128,7 @@ func TestJobSQLReachesNothingOutside(t *testing.T) {
 	if n := tr.knocks.Load(); n != 0 {
 		t.Errorf("%d connections were made", n)
 	}
-	if left, _ := filepath.Glob(filepath.Join(tr.dir, "*")); len(left) != 1 { //nolint:errcheck // the pattern is right
+	if left, _ := filepath.Glob(filepath.Join(tr.dir, "*")); len(left) != 1 {
 		t.Errorf("files were written: %v", left)
 	}
 }
