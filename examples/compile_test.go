@@ -21,7 +21,11 @@ func TestEveryExampleCompiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.Layout.Shape != job.Rollup || len(c.Layout.Keys) != 2 || !c.Layout.Keys[0].Time {
+			shape, isRow := map[string]job.Shape{"orders.yaml": job.Rows, "customers.yaml": job.Latest}[path]
+			switch {
+			case isRow && c.Layout.Shape != shape:
+				t.Errorf("shape %s, want %s", c.Layout.Shape, shape)
+			case !isRow && (c.Layout.Shape != job.Rollup || len(c.Layout.Keys) != 2 || !c.Layout.Keys[0].Time):
 				t.Errorf("want a rollup with the time key first, got %+v", c.Layout)
 			}
 		})

@@ -61,7 +61,7 @@ func (s *Store) Plan(ctx context.Context, in Staging, topics Topics, positions P
 		return Plan{}, fmt.Errorf("ask the brokers for %v: %w", in.Spec.Source.Topics, err)
 	}
 	for _, t := range p.Topics {
-		if t.Compacted && in.Layout.Shape == job.Rollup {
+		if t.Compacted && in.Layout.Shape != job.Latest {
 			p.Refusals = append(p.Refusals, compactedRefusal(t))
 		}
 	}

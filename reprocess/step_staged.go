@@ -77,7 +77,7 @@ func (w *watch) plan(ctx context.Context, st *state) ([]job.Frozen, error) {
 		return nil, fmt.Errorf("ask the brokers for %v: %w", st.spec.Source.Topics, err)
 	}
 	for _, t := range facts {
-		if t.Compacted && st.layout.Shape == job.Rollup {
+		if t.Compacted && st.layout.Shape != job.Latest {
 			return nil, compactedRefusal(t)
 		}
 	}
@@ -90,7 +90,7 @@ func (w *watch) plan(ctx context.Context, st *state) ([]job.Frozen, error) {
 
 func compactedRefusal(t job.TopicFacts) error {
 	return refuse(job.ExitUsage, "read a topic without cleanup.policy=compact",
-		"topic %s is compacted: a replay sees fewer records than live did, so a rollup over it would change by itself", t.Name)
+		"topic %s is compacted: a replay sees fewer records than live did, so results that count or list its records would change by themselves; the latest record of each key (serve.key) can be served", t.Name)
 }
 
 // coverage refuses a candidate by whose flip readers would lose results.

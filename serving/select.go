@@ -41,14 +41,18 @@ func finished(ref job.Ref, schema string, l job.Layout) string {
 		// The cast repairs a length or precision that an expression lost; where there is none it vanishes.
 		columns = append(columns, fmt.Sprintf("(%s)::%s AS %s", c.Finish, c.Type, ident(c.Name)))
 	}
-	return fmt.Sprintf("SELECT %s\nFROM %s AS s", strings.Join(columns, ", "), merged(ref, schema, l))
+	where := ""
+	if l.Shape == job.Latest {
+		where = "\nWHERE NOT s." + ident(job.DeletedColumn)
+	}
+	return fmt.Sprintf("SELECT %s\nFROM %s AS s%s", strings.Join(columns, ", "), merged(ref, schema, l), where)
 }
 
 // merged is the version's rows with one row a key. A rollup without keys is an aggregation over its table whatever the
 // lanes, so that readers always see its one row, also before the first record (docs/decisions/020).
 func merged(ref job.Ref, schema string, l job.Layout) string {
 	table := qualified(schema, ref.Table())
-	one := len(l.Keys) == 0 && l.Shape != job.Rows
+	one := len(l.Keys) == 0
 	if l.Lanes <= 1 && !one {
 		return table
 	}

@@ -46,6 +46,11 @@ func createTable(ctx context.Context, db pg.DB, ref job.Ref, schema string, l jo
 		columns[i] = ident(names[i]) + " " + types[i]
 	}
 	columns[0] += " NOT NULL" // the lane
+	if l.Shape != job.Rollup {
+		for i := range l.Keys {
+			columns[1+i] += " NOT NULL"
+		}
+	}
 	table := qualified(schema, ref.Table())
 	// One text without parameters is one transaction: the table is never there without its comment.
 	_, err := db.Exec(ctx, fmt.Sprintf("CREATE TABLE %s (%s) WITH (fillfactor = %d); COMMENT ON TABLE %s IS %s",
@@ -123,14 +128,11 @@ func containsAll(have, want []string) bool {
 }
 
 func checkLayout(ref job.Ref, schema string, l job.Layout) error {
-	if l.Shape != job.Rollup {
-		return &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("a job without an aggregate (%q) cannot be served yet", l.Shape), Next: "use an aggregate in query"}
-	}
 	if len(l.Keys)+1 > maxIndexColumns {
 		return &job.Refusal{
 			Code:  job.ExitUsage,
-			Cause: fmt.Sprintf("query groups by %d columns; PostgreSQL's unique index takes %d beside the lane", len(l.Keys), maxIndexColumns-1),
-			Next:  "group by fewer columns",
+			Cause: fmt.Sprintf("the key has %d columns; PostgreSQL's unique index takes %d beside the lane", len(l.Keys), maxIndexColumns-1),
+			Next:  "use fewer columns in GROUP BY or serve.key",
 		}
 	}
 	names, _ := l.StagedColumns()

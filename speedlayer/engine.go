@@ -58,10 +58,11 @@ type Engine struct {
 	replays chan struct{} // a version that replays holds one
 	workers chan struct{} // a segment that is being read holds one
 
-	// For tests of this package: at is called at every fault point, beside faultpoint.Hit; unpacked is how many bytes a
+	// For tests of this package: at is called at every fault point, beside faultpoint.Hit; most bounds the records of a live batch; unpacked is how many bytes a
 	// segment's records may have before it is split.
 	at       func(point string)
 	unpacked int
+	most     int // records of a live batch
 }
 
 // New makes an Engine. It opens nothing.
@@ -73,7 +74,7 @@ func New(d Deps, c Config) *Engine {
 	return &Engine{
 		Deps: d, config: c,
 		replays: make(chan struct{}, c.Replays), workers: make(chan struct{}, c.Workers),
-		at: func(string) {}, unpacked: maxUnpacked,
+		at: func(string) {}, unpacked: maxUnpacked, most: noLimit,
 	}
 }
 

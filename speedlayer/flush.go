@@ -100,8 +100,8 @@ func (l *live) committed(parts []part) {
 		}
 	}
 	l.advice.give(next)
-	if l.limit < noLimit {
-		l.limit = min(l.limit*2, noLimit)
+	if l.limit < l.most {
+		l.limit = min(l.limit*2, l.most)
 	}
 }
 

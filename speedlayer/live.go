@@ -56,7 +56,7 @@ const noLimit = math.MaxInt32
 func (r *run) follow(ctx context.Context) error {
 	l := &live{
 		run: r, owned: map[job.Partition]*owned{}, skip: map[job.Partition]map[int64]format.Reject{},
-		limit: noLimit, held: claims{},
+		limit: r.most, held: claims{},
 	}
 	defer l.close()
 	if err := l.open(ctx); err != nil {

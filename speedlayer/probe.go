@@ -12,10 +12,11 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 )
 
-// The reasons of dead letters that the query finds; those that decoding finds are in package format.
+// The reasons of dead letters that the query finds, beside those of package query's guards; those that decoding finds are in
+// package format.
 const (
-	reasonKeyTooLong = "key_too_long" // no index can hold the group key
-	reasonQuery      = "query_error"  // the query raises an error over this record alone
+	reasonKeyTooLong = query.KeyTooLong
+	reasonQuery      = "query_error" // the query raises an error over this record alone
 )
 
 // blamed is why a record that fails alone is a dead letter.
@@ -23,6 +24,9 @@ func blamed(err error) format.Reject {
 	var long *keyTooLong
 	if errors.As(err, &long) {
 		return format.Reject{Reason: reasonKeyTooLong, Detail: long.Error()}
+	}
+	if reason, detail, ok := query.Guarded(err); ok {
+		return format.Reject{Reason: reason, Detail: detail}
 	}
 	return format.Reject{Reason: reasonQuery, Detail: err.Error()}
 }

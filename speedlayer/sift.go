@@ -54,7 +54,7 @@ func (e *splitAt) Error() string {
 // probeAll probes the segment batch by batch and hands the records that fail alone to found.
 func (w *worker) probeAll(ctx context.Context, g segment, found func(*kgo.Record, error) error) error {
 	var held []*kgo.Record
-	probe := func(records []*kgo.Record) error { return w.run.probe(ctx, w.session, w.decoder, records) }
+	probe := func(records []*kgo.Record) error { return w.probe(ctx, w.session, w.decoder, records) }
 	err := w.fetch(ctx, g, func() bool { return false }, func(c chunk) error {
 		held = append(held, c.records...)
 		for len(held) >= batchRecords {

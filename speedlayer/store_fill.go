@@ -56,13 +56,24 @@ func fillSteps(ref job.Ref, schema string, l job.Layout) []string {
 	for i, n := range names {
 		columns[i] = pg.Ident(n)
 	}
-	groups := columns[:1+len(l.Keys)]
 	return []string{
 		"ANALYZE " + staging,
 		"TRUNCATE TABLE " + table,
-		fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s AS e GROUP BY %s", table, strings.Join(columns, ", "),
-			strings.Join(merged(l), ", "), staging, strings.Join(of("e", groups), ", ")),
+		fmt.Sprintf("INSERT INTO %s (%s) %s", table, strings.Join(columns, ", "), filled(l, columns, staging)),
 	}
+}
+
+// filled is the SELECT that merges what is staged.
+func filled(l job.Layout, columns []string, staging string) string {
+	keys := append(append([]string{}, columns[1:1+len(l.Keys)]...), columns[0])
+	switch l.Shape {
+	case job.Rows:
+		return fmt.Sprintf("SELECT %s FROM %s AS e", strings.Join(of("e", columns), ", "), staging)
+	case job.Latest:
+		return fmt.Sprintf("SELECT %s FROM %s AS e ORDER BY %s", latest(columns, keys), staging, latestOrder(l, keys))
+	case job.Rollup:
+	}
+	return fmt.Sprintf("SELECT %s FROM %s AS e GROUP BY %s", strings.Join(merged(l), ", "), staging, strings.Join(of("e", columns[:1+len(l.Keys)]), ", "))
 }
 
 // merged is the select list that merges rows of relation e by lane and keys, in the order of StagedColumns.

@@ -126,6 +126,8 @@ func metaType(name string) (typed, bool) {
 		return typed{kind: kindTimestampTZ, arrow: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}}, true
 	case "_key":
 		return typed{kind: kindBytes, arrow: arrow.BinaryTypes.LargeBinary}, true
+	case tombstoneField:
+		return typed{kind: kindBool, arrow: arrow.FixedWidthTypes.Boolean}, true
 	case "_headers":
 		return typed{kind: kindHeaders, arrow: arrow.ListOf(headerType())}, true
 	}

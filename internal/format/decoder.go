@@ -32,6 +32,8 @@ type Decoder struct {
 
 	fields []field // of the struct
 	length int
+	// tombstones says that records without a value are rows: every declared column is NULL.
+	tombstones bool
 }
 
 // field is one field of the struct and where its value comes from.
@@ -73,6 +75,7 @@ func New(src job.Source, fields []string) (*Decoder, error) {
 		if !ok {
 			return nil, fmt.Errorf("field %q is neither a column nor one of %s", name, strings.Join(MetaColumns(), ", "))
 		}
+		d.tombstones = d.tombstones || f.meta == tombstoneField
 		f.column = newColumn(t)
 		members[i] = t.field(name)
 		d.fields = append(d.fields, f)
@@ -98,6 +101,9 @@ func (d *Decoder) Size() int {
 
 // Append decodes rec into the batch under construction, or leaves the batch as it was and says why not.
 func (d *Decoder) Append(rec *kgo.Record) *Reject {
+	if rec.Value == nil && d.tombstones {
+		return d.appendTombstone(rec)
+	}
 	if rec.Value == nil {
 		return reject(NoValue, "the record has no value (a tombstone)")
 	}
@@ -165,6 +171,12 @@ func (f *field) appendMeta(rec *kgo.Record) {
 		f.append(&cell{n: ms * 1000, null: !ok})
 	case "_key":
 		f.append(&cell{b: rec.Key, null: rec.Key == nil})
+	case tombstoneField:
+		n := int64(0)
+		if rec.Value == nil {
+			n = 1
+		}
+		f.append(&cell{n: n})
 	case "_headers":
 		for _, h := range rec.Headers {
 			f.appendHeader(h.Key, h.Value)

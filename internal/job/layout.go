@@ -3,11 +3,34 @@ package job
 // Shape says how records become rows of the version table.
 type Shape string
 
-// The two shapes of a query.
+// The shapes of a query.
 const (
 	Rollup Shape = "rollup" // one row a group key and lane, states merged
-	Rows   Shape = "rows"   // one row a record
+	Rows   Shape = "rows"   // the rows of the query, appended; their key is their place in the log
+	Latest Shape = "latest" // one row a key: the latest
 )
+
+// The hidden columns of Rows and of Latest.
+const (
+	TopicColumn     = "_topic"
+	PartitionColumn = "_partition"
+	OffsetColumn    = "_offset"
+	NthColumn       = "_n" // which of the record's rows
+
+	OrderColumn   = "_order"   // the value of serve.order_by, when it is declared
+	PlaceColumn   = "_place"   // record time, topic, partition and offset as a text that sorts like them; no time beside OrderColumn
+	DeletedColumn = "_deleted" // the latest record was a tombstone: the view hides the row
+)
+
+// Ordered says that a declared column decides which row of a key is the latest.
+func (l Layout) Ordered() bool {
+	for _, s := range l.States {
+		if s.Name == OrderColumn {
+			return true
+		}
+	}
+	return false
+}
 
 // Layout is the stored form of one version: what its table looks like, how two states of a key merge and how the view
 // reads them. internal/query derives it; it is kept in version.layout, and serving and speedlayer work from it alone.

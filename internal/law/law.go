@@ -58,7 +58,7 @@ func Check(ctx context.Context, d Deps, spec *job.Spec, c *query.Compiled, recor
 		return Report{}, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	good, bad, err := r.Judge(records)
+	good, bad, err := r.Judge(ctx, records)
 	if err != nil {
 		return Report{}, err
 	}

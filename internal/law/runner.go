@@ -51,8 +51,9 @@ func (r *Runner) Answer(ctx context.Context, records []*kgo.Record) ([]Row, erro
 	return r.texts(ctx, r.compiled.Answer(), r.compiled.Fields, records)
 }
 
-// Judge tells the records that can be processed from those that become dead letters.
-func (r *Runner) Judge(records []*kgo.Record) (good []*kgo.Record, bad []Rejected, err error) {
+// Judge tells the records that can be processed from those that become dead letters, in decoding or because no table
+// takes their key: one that is NULL or too long.
+func (r *Runner) Judge(ctx context.Context, records []*kgo.Record) (good []*kgo.Record, bad []Rejected, err error) {
 	decoder, err := format.New(r.spec.Source, r.compiled.Fields)
 	if err != nil {
 		return nil, nil, err
@@ -64,6 +65,31 @@ func (r *Runner) Judge(records []*kgo.Record) (good []*kgo.Record, bad []Rejecte
 		} else {
 			good = append(good, rec)
 		}
+	}
+	passed, failed, err := r.sift(ctx, good)
+	return passed, append(bad, failed...), err
+}
+
+// sift halves records until those whose key is refused are found.
+func (r *Runner) sift(ctx context.Context, records []*kgo.Record) (good []*kgo.Record, bad []Rejected, err error) {
+	_, err = r.texts(ctx, r.compiled.Land(1), r.compiled.FieldsFor(1), records)
+	var exec *query.ExecError
+	reason, detail, guarded := query.Guarded(err)
+	switch {
+	case err != nil && !errors.As(err, &exec):
+		return nil, nil, err
+	case !guarded: // an error of the query's own is for its author to see
+		return records, nil, nil
+	case len(records) == 1:
+		return nil, []Rejected{{records[0], format.Reject{Reason: reason, Detail: detail}}}, nil
+	}
+	half := len(records) / 2
+	for _, part := range [][]*kgo.Record{records[:half], records[half:]} {
+		g, b, err := r.sift(ctx, part)
+		if err != nil {
+			return nil, nil, err
+		}
+		good, bad = append(good, g...), append(bad, b...)
 	}
 	return good, bad, nil
 }

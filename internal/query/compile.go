@@ -27,6 +27,8 @@ type Compiled struct {
 	// rounds twice: avg of integers and decimals is the total as DOUBLE divided by the count as DOUBLE, each rounded
 	// once, as FINISH has it.
 	Oracle string
+	// Audit is Oracle; of rows that are appended, with the hidden columns that say where in the log each comes from in front.
+	Audit string
 
 	quick   string   // Partial as Land runs it, see quickForms
 	laned   string   // the same with one more key, laneAlias, carried up from source
@@ -34,7 +36,8 @@ type Compiled struct {
 	outputs []output // keys and states with theirs
 	answers []column // the select list with theirs
 
-	places   bool // its aggregates go by time and place in the log
+	rows     *rowQuery // of a query without aggregation
+	places   bool      // its aggregates go by time and place in the log
 	oneTopic bool
 }
 
@@ -55,8 +58,9 @@ type compiler struct {
 	statement tree
 	node      tree // the statement's SELECT
 	items     []item
-	vague     bool   // the GROUP BY was refused, so it is not known which items are keys
-	plans     []tree // the statement, bound
+	rows      *rowQuery // of a query without aggregation
+	vague     bool      // the GROUP BY was refused, so it is not known which items are keys
+	plans     []tree    // the statement, bound
 }
 
 // Compile takes the query of spec apart, or returns job.Problems naming place, cause and cure. It needs no server.
@@ -67,6 +71,9 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
 	c := &compiler{session: session, spec: spec, refused: &refusals{spec: spec}, source: sourceColumns(spec.Source)}
+	if len(spec.Serve.Key) > 0 {
+		c.source = append(c.source, column{tombstoneColumn, "BOOLEAN"})
+	}
 	if c.functions, err = session.catalogue(ctx); err != nil {
 		return nil, fmt.Errorf("read the engine's functions: %w", err)
 	}

@@ -9,6 +9,9 @@ import (
 
 // derive builds PARTIAL, MERGE and FINISH of a query that passed.
 func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
+	if c.rows != nil {
+		return c.deriveRows(ctx)
+	}
 	states, err := c.states(ctx)
 	if err != nil {
 		return nil, err
@@ -37,6 +40,7 @@ func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
 	if prelude := out.prelude(1); prelude != "" {
 		out.Oracle = prelude + "SELECT * FROM (" + out.Oracle + ")"
 	}
+	out.Audit = out.Oracle
 	out.Layout, out.outputs = c.layout(states), c.outputs(states)
 	for _, it := range c.items {
 		out.answers = append(out.answers, column{it.name, it.duck})

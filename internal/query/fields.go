@@ -23,7 +23,10 @@ func (c *compiler) fields() []string {
 		}
 		return true
 	})
-	if c.ties() {
+	if c.rows != nil && c.rows.latest() {
+		used[tombstoneColumn] = true
+	}
+	if c.ties() || c.rows != nil {
 		used[partitionColumn], used["_offset"], used["_timestamp"] = true, true, true
 		used["_topic"] = used["_topic"] || len(c.spec.Source.Topics) > 1
 	}

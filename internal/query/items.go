@@ -49,27 +49,6 @@ func (c *compiler) takeItems(ctx context.Context) error {
 	return nil
 }
 
-// rowJob refuses a query without aggregation. It is the one place that knows that row jobs are not supported yet.
-func (c *compiler) rowJob(list []tree) bool {
-	if len(c.node.list("group_expressions")) > 0 || c.node.text("aggregate_handling") == "FORCE_AGGREGATES" {
-		return false
-	}
-	for _, e := range list {
-		if c.aggregates(e) {
-			return false
-		}
-	}
-	for _, e := range list {
-		c.projected(e)
-	}
-	if len(c.refused.problems) > 0 {
-		return true
-	}
-	c.refused.add(firstPlace(c.node), "the query has no aggregate: row jobs come with the next release",
-		"aggregate with GROUP BY, such as count(*) AS records")
-	return true
-}
-
 // aggregates says that an aggregate or window function is somewhere in the expression.
 func (c *compiler) aggregates(e tree) bool {
 	found := false

@@ -15,6 +15,9 @@ const maxKeyBytes = 2000
 // in PostgreSQL's input syntax, so that text[] parameters take them as they are, and COPY after its own escaping. The
 // casts run over groups, not records. With more than one lane its input needs FieldsFor(lanes).
 func (c *Compiled) Land(lanes int) string {
+	if c.rows != nil {
+		return c.landRows(lanes)
+	}
 	types, texts := make(map[string]string, len(c.outputs)), make(map[string]string, len(c.outputs))
 	for _, o := range c.outputs {
 		types[o.name], texts[o.name] = o.typ, o.write("p."+ident(o.name), o.typ)
@@ -56,6 +59,9 @@ func (c *Compiled) prelude(lanes int) string {
 	}
 	if c.places {
 		items += ", " + placeColumns(c.oneTopic)
+	}
+	if c.rows != nil && c.rows.latest() {
+		items += ", " + tombstoneColumn + " AS " + ident(deletedAlias)
 	}
 	if items == "*" {
 		return ""

@@ -61,6 +61,10 @@ func (c *compiler) typeItem(it *item) {
 		return
 	}
 	it.pg = pg
+	if c.rows != nil {
+		c.typeRow(it)
+		return
+	}
 	if it.key {
 		if cause, cure := keyProblem(it.duck, pg); cause != "" {
 			c.refused.add(it.at, named(it.name, cause), cure)

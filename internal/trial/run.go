@@ -72,7 +72,7 @@ type run struct {
 }
 
 func (r *run) all(ctx context.Context, merge *law.Deps) error {
-	good, err := r.given()
+	good, err := r.given(ctx)
 	if err != nil {
 		return err
 	}
@@ -111,12 +111,12 @@ func (r *run) all(ctx context.Context, merge *law.Deps) error {
 }
 
 // given are the records of the test that can be processed.
-func (r *run) given() ([]*kgo.Record, error) {
+func (r *run) given(ctx context.Context) ([]*kgo.Record, error) {
 	records := make([]*kgo.Record, len(r.test.Given))
 	for i, text := range r.test.Given {
 		records[i] = &kgo.Record{Topic: r.spec.Source.Topics[0], Offset: int64(i), Value: []byte(text)}
 	}
-	good, bad, err := r.Judge(records)
+	good, bad, err := r.Judge(ctx, records)
 	for _, b := range bad {
 		d := DeadLetter{Record: int(b.Record.Offset) + 1, Reason: b.Reason, Detail: strings.TrimPrefix(b.Error(), b.Reason+": ")}
 		r.result.DeadLetters = append(r.result.DeadLetters, d)

@@ -119,7 +119,7 @@ func appendTexts(columns [][]*string, b arrow.RecordBatch) [][]*string {
 
 // search reads the log once more and finds the records that fail alone, by halving the batches that fail. It says whether
 // there are any.
-func (r *run) search(ctx context.Context, log *logReader, j *judge) (found bool, err error) {
+func search(log *logReader, j *judge) (found bool, err error) {
 	defer log.restart()
 	log.restart()
 	for {

@@ -62,7 +62,7 @@ func Run(ctx context.Context, d Deps, ref job.Ref, o Options) (report Report, er
 	if err != nil {
 		return Report{}, fmt.Errorf("compile the query of %s: %w", ref, err)
 	}
-	c, err := newComparison(v.layout, compiled.Oracle)
+	c, err := newComparison(audited(v.layout), compiled.Audit)
 	if err != nil {
 		return Report{}, err
 	}
@@ -126,10 +126,11 @@ func (r *run) snapshot(ctx context.Context) error {
 			return err
 		}
 		// Only the query's own columns, and every row of them.
-		plain := r.layout
+		plain := audited(r.layout)
+		view := plain.View
 		plain.Where = ""
 		plain.View = nil
-		for _, v := range r.layout.View {
+		for _, v := range view {
 			if !v.Computed {
 				plain.View = append(plain.View, v)
 			}
@@ -253,7 +254,7 @@ func (r *run) fill(ctx context.Context, log *logReader) (err error) {
 	if !errors.As(failed, &exec) {
 		return failed
 	}
-	found, err := r.search(ctx, log, j)
+	found, err := search(log, j)
 	if err != nil {
 		return err
 	}

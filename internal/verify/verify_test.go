@@ -256,3 +256,28 @@ func TestRecordsOverWhichTheQueryFailsAreDeadLettersHereToo(t *testing.T) {
 	letter(0, 2)
 	wantDifferences(t, w.verify(Options{}), "record="+w.topic+"/0:2: served dead_letter=yes, expected no row")
 }
+
+func TestAppendedRowsAndTheLatestOfAKeyAreComparedWithTheLog(t *testing.T) {
+	const rows = `
+job: hits
+source:
+  topics: [TOPIC]
+  format: json
+  columns: {url: text, ms: bigint}
+query: SELECT url, ms FROM source WHERE ms > 0
+serve: {view: public.hits SERVE}
+`
+	values := map[int32][]string{0: {hit("/a", ten, 1), hit("/a", ten, 1), hit("/b", ten, 2), hit("/b", ten, 0)}}
+	w := newWorld(t, kafkatest.Fake(t), strings.Replace(rows, " SERVE", "", 1))
+	w.process(values)
+	wantEqual(t, w.verify(Options{}), 3, 4)
+	w.exec(`DELETE FROM public.hits__v1 WHERE _offset = 1`)
+	wantDifferences(t, w.verify(Options{}),
+		"_n=0 _offset=1 _partition=0 _topic="+w.topic+": served no row, expected ms=1 url=/a")
+
+	w = newWorld(t, kafkatest.Fake(t), strings.Replace(rows, " SERVE", ", key: [url], order_by: ms", 1))
+	w.process(map[int32][]string{0: {hit("/a", ten, 1), hit("/b", ten, 2)}})
+	wantEqual(t, w.verify(Options{}), 2, 2)
+	w.exec(`UPDATE public.hits__v1 SET _deleted = true WHERE url = '/a'`)
+	wantDifferences(t, w.verify(Options{}), "url=/a: served no row, expected ms=1")
+}

@@ -20,8 +20,10 @@ WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 3) SE
 SELECT url, count(*) AS n FROM source WHERE duration_ms > $1 GROUP BY url
 -- question mark
 SELECT url, count(*) AS n FROM source WHERE duration_ms > ? GROUP BY url
--- no aggregate: row job
-SELECT url, upper(user_id) AS u FROM source WHERE duration_ms > 5
+-- a row with a window
+SELECT url, sum(duration_ms) OVER () AS u FROM source WHERE duration_ms > 5
+-- a row without a name
+SELECT url, upper(user_id) FROM source
 -- star only
 SELECT * FROM source
 -- keys only

@@ -1,0 +1,90 @@
+package query
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+const upsertFile = `job: accounts
+source:
+  topics: [accounts]
+  format: json
+  columns: {name: text, balance: "numeric(12,2)", seen: timestamptz, tags: jsonb}
+query: |
+  SELECT decode(_key) AS id, name, balance, seen FROM (SELECT _key, name, balance, seen FROM source WHERE balance > 0)
+serve: {view: public.accounts, key: [id]}
+`
+
+func compileFile(t *testing.T, text string) (*Compiled, error) {
+	t.Helper()
+	spec, err := job.Parse("job.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Compile(t.Context(), spec)
+}
+
+func TestAnUpsertIsKeyedByServeKeyAndLetsTombstonesThroughItsFilters(t *testing.T) {
+	c, err := compileFile(t, upsertFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, types := c.Layout.StagedColumns()
+	if got := strings.Join(names, " "); c.Layout.Shape != job.Latest || got != "lane id name balance seen _place _deleted" {
+		t.Errorf("%s with columns %s", c.Layout.Shape, got)
+	}
+	if types[1] != `text COLLATE "C"` || types[3] != "numeric(12,2)" {
+		t.Errorf("types %v", types)
+	}
+	if !strings.Contains(c.Partial, "OR _kappactl_deleted") {
+		t.Errorf("a tombstone does not pass: %s", c.Partial)
+	}
+	if !c.Layout.View[0].Key || c.Layout.View[1].Key {
+		t.Errorf("view %+v", c.Layout.View)
+	}
+}
+
+func TestAppendedRowsAreKeyedByTheirPlaceInTheLog(t *testing.T) {
+	file := strings.Replace(upsertFile, ", key: [id]", "", 1)
+	c, err := compileFile(t, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, _ := c.Layout.StagedColumns()
+	if got := strings.Join(names, " "); c.Layout.Shape != job.Rows || got != "lane _topic _partition _offset _n id name balance seen" {
+		t.Errorf("%s with columns %s", c.Layout.Shape, got)
+	}
+	if strings.Contains(c.Partial, "_kappactl_deleted") || strings.Contains(c.Land(1), "row_number") {
+		t.Errorf("more work than is needed: %s", c.Land(1))
+	}
+	several, err := compileFile(t, strings.Replace(file, "SELECT _key, name", "SELECT unnest([1, 2]) AS i, _key, name", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(several.Land(1), "row_number") {
+		t.Errorf("the rows of a record are not told apart: %s", several.Land(1))
+	}
+}
+
+func TestSettingsOfRowJobsAreJudged(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"key: [id]", "key: [nobody]", `"nobody" is not a column of the query`},
+		{"key: [id]", "key: [id], order_by: nobody", `"nobody" is not a column of the query`},
+		{"key: [id]", "key: [id], indexes: [[nobody]]", `"nobody" is not a column of the version table`},
+		{"key: [id]", "key: [id], keep: 30d", "serve.keep is for queries with a time among their group keys"},
+		{"name, balance, seen FROM (", "name, tags, balance, seen FROM (", "does not bind"},
+		{"SELECT decode(_key) AS id, name", "SELECT decode(_key) AS id, decode(_key) AS id, name", "two columns are named"},
+		{"key: [id]", "key: [_key]", "not a column of the query"},
+	} {
+		file := strings.Replace(upsertFile, c.old, c.new, 1)
+		spec, err := job.Parse("job.yaml", []byte(file))
+		if err == nil {
+			_, err = Compile(t.Context(), spec)
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) && !strings.Contains(err.Error(), "there is no column") && !strings.Contains(err.Error(), "begins with _") {
+			t.Errorf("%s: %v", c.new, err)
+		}
+	}
+}
