@@ -164,7 +164,7 @@ func (o deadletterOptions) retry(ctx context.Context, c *client, r *law.Runner, 
 		out.Reason = fmt.Sprintf("only %d of %d bytes are kept, and the log does not give the record any more", len(d.Payload), d.Size)
 		return out, err
 	}
-	_, bad, err := r.Judge([]*kgo.Record{rec})
+	_, bad, err := r.Judge(ctx, []*kgo.Record{rec})
 	if err != nil {
 		return out, err
 	}
