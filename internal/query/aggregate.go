@@ -36,7 +36,7 @@ func canonical(name string) string {
 // arguments is how many arguments the aggregate may have; more of them ask for a list.
 func arguments(function string) int {
 	switch function {
-	case "arg_min", "arg_max", "arg_min_null", "arg_max_null", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2",
+	case "arg_min", "arg_max", "arg_min_null", "arg_max_null", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_r2",
 		"approx_quantile":
 		return 2
 	}
@@ -52,6 +52,8 @@ func aggregateCure(name string) string {
 		return "use avg(x); cast x to DECIMAL for a mean that is exact in any order"
 	case "sem":
 		return "select stddev_pop(x) and count(x) and divide by the root in serve.columns"
+	case "regr_intercept":
+		return "select avg(y) FILTER (WHERE x IS NOT NULL), avg(x) FILTER (WHERE y IS NOT NULL) and regr_slope(y, x), and compute it in serve.columns"
 	case "regr_count":
 		return "write count(*) FILTER (WHERE x IS NOT NULL AND y IS NOT NULL)"
 	case "regr_avgx", "regr_avgy":

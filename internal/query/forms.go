@@ -131,17 +131,15 @@ func momentForm(function string) *form {
 	case "stddev_samp":
 		return spread("CASE WHEN {__n} > 1 THEN sqrt({__m2} / ({__n} - 1)::double precision) END")
 	case "covar_pop":
-		return pair(fmt.Sprintf(population, "{__c}"), false, false)
+		return pair(function, fmt.Sprintf(population, together))
 	case "covar_samp":
-		return pair(fmt.Sprintf(sample, "{__c}"), false, false)
+		return pair(function, fmt.Sprintf(sample, together))
 	case "corr":
-		return pair(fmt.Sprintf(some, "CASE WHEN {__xx} > 0 AND {__yy} > 0 THEN {__c} / sqrt({__xx}) / sqrt({__yy}) ELSE 'NaN' END"), true, true)
+		return pair(function, fmt.Sprintf(some, "CASE WHEN {__xx} > 0 AND {__yy} > 0 THEN "+together+" / sqrt({__xx}) / sqrt({__yy}) ELSE 'NaN' END"))
 	case "regr_slope":
-		return pair(fmt.Sprintf(some, "CASE WHEN {__xx} > 0 THEN {__c} / {__xx} ELSE 'NaN' END"), true, false)
-	case "regr_intercept":
-		return pair("CASE WHEN {__n} > 0 AND {__xx} > 0 THEN {__y} - {__c} / {__xx} * {__x} END", true, false)
+		return pair(function, fmt.Sprintf(some, "CASE WHEN {__xx} > 0 THEN "+together+" / {__xx} ELSE 'NaN' END"))
 	case "regr_r2":
-		return pair("CASE WHEN {__n} > 0 AND {__xx} > 0 THEN CASE WHEN {__yy} > 0 THEN {__c} / {__xx} * {__c} / {__yy} ELSE 1 END END", true, true)
+		return pair(function, "CASE WHEN {__n} > 0 AND {__xx} > 0 THEN CASE WHEN {__yy} > 0 THEN "+together+" / {__xx} * "+together+" / {__yy} ELSE 1 END END")
 	default:
 		return nil
 	}
@@ -156,29 +154,29 @@ func spread(finish string) *form {
 	}}
 }
 
+// together is the sum of products of two variables. Rounding leaves something beside 0 where they have nothing in common, another
+// something on each split: a correlation of less than a millionth counts as none.
+const together = "(CASE WHEN abs({__c}) <= 1e-6 * sqrt({__xx}) * sqrt({__yy}) THEN 0 ELSE {__c} END)"
+
 // pair is the form of a function of two variables. As in SQL the first argument is y, the second x: in the texts of the
 // parts, which know arguments by their place, x is the first.
-func pair(finish string, xx, yy bool) *form {
+func pair(function, finish string) *form {
 	const both = " FILTER (WHERE x IS NOT NULL AND y IS NOT NULL)"
-	f := &form{stored: "count + means + products", finish: finish, approx: true, parts: []part{
-		{suffix: "__n", value: "count(*)" + both, merge: mergeSum},
-		{suffix: "__y", value: mean("x", both), merge: mergeMean, with: []string{"__n"}},
-		{suffix: "__x", value: mean("y", both), merge: mergeMean, with: []string{"__n"}},
-		{suffix: "__c", value: "coalesce(covar_pop(x, y) * count(*)" + both + ", 0)", merge: mergeProduct, with: []string{"__n", "__x", "__y"}},
-	}}
-	squares := func(suffix, argument, of string) part {
-		return part{
-			suffix: suffix, merge: mergeProduct, with: []string{"__n", of, of},
-			value: fmt.Sprintf("coalesce(var_pop(%s)%s * count(*)%[2]s, 0)", argument, both),
-		}
+	squares := func(argument string) string {
+		return fmt.Sprintf("coalesce(var_pop(%s)%s * count(*)%[2]s, 0)", argument, both)
 	}
-	if xx {
-		f.parts = append(f.parts, squares("__xx", "y", "__x"))
+	return &form{
+		stored: "count + means + products", finish: finish, approx: true,
+		oracle: fmt.Sprintf("CASE WHEN abs(corr(x, y)) <= 1e-6 THEN CAST(0 AS DOUBLE) ELSE %s(x, y) END", function),
+		parts: []part{
+			{suffix: "__n", value: "count(*)" + both, merge: mergeSum},
+			{suffix: "__y", value: mean("x", both), merge: mergeMean, with: []string{"__n"}},
+			{suffix: "__x", value: mean("y", both), merge: mergeMean, with: []string{"__n"}},
+			{suffix: "__c", value: "coalesce(covar_pop(x, y) * count(*)" + both + ", 0)", merge: mergeProduct, with: []string{"__n", "__x", "__y"}},
+			{suffix: "__xx", value: squares("y"), merge: mergeProduct, with: []string{"__n", "__x", "__x"}},
+			{suffix: "__yy", value: squares("x"), merge: mergeProduct, with: []string{"__n", "__y", "__y"}},
+		},
 	}
-	if yy {
-		f.parts = append(f.parts, squares("__yy", "x", "__y"))
-	}
-	return f
 }
 
 // mean is the mean of an argument, exact when all its values are equal: then their spread is exactly 0 on every split.

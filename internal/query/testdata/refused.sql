@@ -126,6 +126,8 @@ SELECT url, bit_xor(duration_ms::HUGEINT) AS s FROM source GROUP BY url
 SELECT url, kurtosis(duration_ms) AS s FROM source GROUP BY url
 -- standard error
 SELECT url, sem(duration_ms) AS s FROM source GROUP BY url
+-- intercept
+SELECT url, regr_intercept(d, duration_ms) AS s FROM source GROUP BY url
 -- sum of squares around a mean
 SELECT url, regr_sxx(d, duration_ms) AS s FROM source GROUP BY url
 -- quantiles of several fractions

@@ -130,7 +130,7 @@ FROM source GROUP BY ok
 -- spreads over nothing
 SELECT var_pop(small) AS vp, stddev(small) AS s, covar_pop(small, d) AS c, corr(small, d) AS r, regr_slope(small, d) AS sl FROM source WHERE url = '/a' AND user_id = 'Z'
 -- two variables
-SELECT ok, covar_pop(small, f) AS cp, covar_samp(small, f) AS cs, corr(small, "we ird") AS r, regr_slope(small, "we ird") AS sl, regr_intercept(small, "we ird") AS i, regr_r2(small, "we ird") AS r2,
+SELECT ok, covar_pop(small, f) AS cp, covar_samp(small, f) AS cs, corr(small, "we ird") AS r, regr_slope(small, "we ird") AS sl, regr_r2(small, "we ird") AS r2,
        corr("we ird", price) FILTER (WHERE price > 0) AS rp
 FROM source GROUP BY ok
 -- different values
