@@ -2,17 +2,22 @@ package e2e_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kappactl/kappactl/internal/config"
+	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/pgtest"
 )
 
 func packaging(t *testing.T, name string) string {
@@ -66,6 +71,7 @@ func TestTheImageIsBuiltInStagesAndIsNotRoot(t *testing.T) {
 // TestTheStepsOfTheImageMakeOne runs the Dockerfile's steps without a container runtime, and the binary as the image's user in a
 // root folder of its own.
 func TestTheStepsOfTheImageMakeOne(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: it builds the binary anew")
 	}
@@ -76,6 +82,43 @@ func TestTheStepsOfTheImageMakeOne(t *testing.T) {
 	out, err := cmd.Output()
 	if err != nil || !strings.HasPrefix(string(out), "kappactl checked ") {
 		t.Fatalf("check-image.sh: %v\n%s%s", err, out, &stderr)
+	}
+	if os.Getuid() != 0 {
+		t.Log("only root may enter the image's root folder: an agent was not run there")
+		return
+	}
+	// An agent in the image's root folder, as the image's user, does the work of a deploy.
+	brokers := kafkatest.Fake(t)
+	w := newWorld(t, brokers)
+	topic := kafkatest.Name("clicks")
+	kafkatest.Topic(t, brokers, topic, 4, nil)
+	produceClicks(t, brokers, topic, 0, 20_000)
+	admin, err := pgx.ParseConfig(w.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := exec.Command("/usr/local/bin/kappactl", "serve", "--http", "127.0.0.1:0")
+	agent.Dir = "/"
+	agent.Env = []string{
+		"KAPPACTL_BROKERS=" + strings.Join(brokers, ","), "KAPPACTL_DSN=" + pgtest.As(w.dsn, admin.User, admin.Password), "KAPPACTL_TEMP=/tmp",
+	}
+	agent.SysProcAttr = &syscall.SysProcAttr{
+		Chroot: root, Credential: &syscall.Credential{Uid: 10001, Gid: 10001}, Pdeathsig: syscall.SIGKILL,
+	}
+	agent.Stderr = &stderr
+	if err := agent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)), "--wait-agent", "60s")
+	w.equal("clicks")
+	if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := agent.Wait(); err != nil {
+		t.Errorf("the agent ended with %v\n%s", err, &stderr)
+	}
+	if left, err := os.ReadDir(filepath.Join(root, "tmp")); err != nil || len(left) != 0 {
+		t.Errorf("it left %v in /tmp, %v", left, err)
 	}
 }
 
