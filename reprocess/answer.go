@@ -43,7 +43,7 @@ func (c *Controller) act(ctx context.Context, a actor, verb Verb, ref job.Ref, a
 	case Pause:
 		_, err = c.pause(ctx, a, ref)
 	case Resume:
-		_, err = c.resume(ctx, a, ref)
+		_, err = c.resume(ctx, a, ref, args.AcceptGap)
 	case Abort:
 		if err = c.abort(ctx, a, ref); err == nil {
 			err = c.awaitEnd(ctx, a, ref, fmt.Sprintf("%s is aborted", ref))

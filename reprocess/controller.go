@@ -21,6 +21,7 @@ type Deps struct {
 	Topics    Topics
 	Replays   Replays
 	Positions Positions
+	Gaps      Gaps // nil: gaps are not accepted
 	Tables    Tables
 	Views     Views
 	Log       *slog.Logger

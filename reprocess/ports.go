@@ -47,6 +47,12 @@ type Positions interface {
 	Follow(ctx context.Context, tx *pg.Tx, ref job.Ref, f job.Frozen) error
 }
 
+// Gaps lets a version go on behind offsets that the log no longer holds; implemented by speedlayer.Store.
+type Gaps interface {
+	// AcceptGap moves the position behind the gap and notes it. False: that gap does not stand as a fault of the version.
+	AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string, partition int32, gap job.Range, by string) (bool, error)
+}
+
 // Tables is the DDL of version tables; implemented by serving.Store. Every step is repeatable.
 type Tables interface {
 	Create(ctx context.Context, db pg.DB, ref job.Ref, schema string, l job.Layout) error

@@ -40,9 +40,20 @@ type Args struct {
 	LiveIsDown           bool   `json:"live_is_down,omitempty"`     // promote: no barrier, live does not move
 	IgnoreSnapshots      bool   `json:"ignore_snapshots,omitempty"` // promote, rollback: readers with an open snapshot may see counters fall
 	AcceptShorterHistory string `json:"accept_shorter_history,omitempty"`
-	Stale                bool   `json:"stale,omitempty"` // rollback: to a version that is behind
-	Now                  bool   `json:"now,omitempty"`   // retire: inside the rollback window
+	Stale                bool   `json:"stale,omitempty"`      // rollback: to a version that is behind
+	Now                  bool   `json:"now,omitempty"`        // retire: inside the rollback window
+	AcceptGap            []Gap  `json:"accept_gap,omitempty"` // resume: go on behind these
 }
+
+// Gap is a range of offsets of one partition that the log no longer holds.
+type Gap struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	From      int64  `json:"from"`
+	To        int64  `json:"to"` // exclusive
+}
+
+func (g Gap) String() string { return fmt.Sprintf("%s/%d:%d-%d", g.Topic, g.Partition, g.From, g.To) }
 
 // Answer is what became of a request.
 type Answer struct {

@@ -132,3 +132,14 @@ func readVersion(ctx context.Context, db pg.DB, ref job.Ref) (versionBrief, erro
 	}
 	return rows[0], nil
 }
+
+// forgetGap takes back that a deployment cannot go on because of a gap: who waits for it waits again.
+func forgetGap(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
+	_, err := tx.Exec(ctx, `UPDATE kappactl.deployment SET exit_code = NULL, message = '', next_command = ''
+		WHERE job = @job AND number = @number AND exit_code = @code AND ended_at IS NULL`,
+		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number), "code": int(job.ExitGap)})
+	if err != nil {
+		return fmt.Errorf("forget the gap of %s: %w", ref, err)
+	}
+	return nil
+}
