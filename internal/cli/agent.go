@@ -185,9 +185,15 @@ func versionsFor(ctx context.Context, store *reprocess.Store) ([]httpapi.Version
 			if v.Phase.Ended() {
 				continue
 			}
+			partitions := make([]httpapi.Partition, 0, len(v.Partitions))
+			for _, p := range v.Partitions {
+				partitions = append(partitions, httpapi.Partition{
+					Topic: p.Topic, ID: p.Partition, LagRecords: p.LagRecords, LagSeconds: p.LagSeconds, RecordsPerSecond: p.RecordsPerSecond,
+				})
+			}
 			out = append(out, httpapi.Version{
 				Ref: job.Ref{Job: j.Job, Number: n}, Phase: v.Phase, Verdict: v.Verdict, LagRecords: v.LagRecords, LagSeconds: v.LagSeconds,
-				RecordsPerSecond: v.RecordsPerSecond, Records: v.Records, DeadLetters: v.DeadLetters,
+				RecordsPerSecond: v.RecordsPerSecond, Records: v.Records, DeadLetters: v.DeadLetters, Partitions: partitions,
 			})
 		}
 	}

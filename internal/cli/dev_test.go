@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -47,6 +48,15 @@ func TestDevBringsEverythingUpAgainOnTheSameFolder(t *testing.T) {
 	if status, body := get(t, address, "/metrics"); status != 200 || !strings.Contains(body, `kappactl_phase{job="pageviews",phase="live",version="v1"} 1`) {
 		t.Errorf("metrics: %d %s", status, body)
 	}
+	kafkatest.Until(t, "the metrics tell the lag of each partition", func() bool {
+		_, body := get(t, address, "/metrics")
+		for p := range 4 {
+			if !strings.Contains(body, fmt.Sprintf(`kappactl_partition_lag_records{job="pageviews",partition="%d",topic="pageviews",version="v1"} 0`, p)) {
+				return false
+			}
+		}
+		return true
+	})
 	dev.stop(errInterrupted)
 	dev.ends(job.ExitOK)
 

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
@@ -38,37 +37,14 @@ type Detail struct {
 	Agents int // alive
 }
 
-// Facts are what a page shows of a version beside its status.
-type Facts struct {
-	Ready job.ReadySettings
-	// Starts are the first offsets that the version covers, by topic/partition.
-	Starts map[string]int64
-	// Segments of the replay: all of them, and those that are done.
-	Segments, Done int
-	// Deadline is when retention is expected to begin deleting what is not replayed yet; nil when nothing is.
-	Deadline *time.Time
-	// Checks are those of the job file, with what each said last.
-	Checks []Check
-}
-
-// Check is one check of the job file.
-type Check struct {
-	Name    string
-	When    string     // before, after, both
-	Outcome string     // pass, fail, no answer; empty while it has not run
-	Detail  string     // what a failing one found
-	At      *time.Time // of the last run
-}
-
-// Event is one line of a job's history.
-type Event struct {
-	ID      int64
-	At      time.Time
-	Version string // empty: of the job
-	Kind    string
-	Message string
-	By      string
-}
+type (
+	// Facts are what a page shows of a version beside its status.
+	Facts = reprocess.Facts
+	// Check is one check of the job file.
+	Check = reprocess.CheckStatus
+	// Event is one line of a job's history.
+	Event = reprocess.HistoryEvent
+)
 
 // Act is what a person asked for and confirmed.
 type Act struct {

@@ -1,0 +1,99 @@
+package reprocess
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pgtest"
+)
+
+func TestFactsOfAVersionComeFromItsFileItsPositionsItsSegmentsAndItsEvents(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	s := NewStore(pool)
+	in := testStaging("aaa")
+	in.Spec.Checks = []job.Check{{Name: "not_empty", When: "before"}, {Name: "sane", When: "both"}, {Name: "never_run", When: "after"}}
+	mustStage(t, s, in)
+	exec(t, pool, `INSERT INTO kappactl.position (job, number, topic_id, topic, partition, covers_from, next, frozen_end)
+		VALUES ('pageviews', 1, gen_random_uuid(), 'pageviews', 0, 7, 9, 9), ('pageviews', 1, gen_random_uuid(), 'pageviews', 1, 0, 9, 9)`, nil)
+	exec(t, pool, `INSERT INTO kappactl.segment (job, number, topic_id, topic, partition, from_offset, to_offset, state, deadline)
+		VALUES ('pageviews', 1, gen_random_uuid(), 'pageviews', 0, 7, 8, 'done', '2026-01-01T00:00:00Z'),
+			('pageviews', 1, gen_random_uuid(), 'pageviews', 0, 8, 9, 'open', '2026-01-03T00:00:00Z'),
+			('pageviews', 1, gen_random_uuid(), 'pageviews', 1, 0, 9, 'open', '2026-01-02T00:00:00Z')`, nil)
+	for _, run := range []string{
+		`{"checks": [{"name": "not_empty", "outcome": "fail", "detail": "false"}, {"name": "sane", "outcome": "pass"}]}`,
+		`{"checks": [{"name": "not_empty", "outcome": "pass"}]}`,
+	} {
+		exec(t, pool, `INSERT INTO kappactl.event (job, number, kind, message, detail, by, at)
+			VALUES ('pageviews', 1, 'checks failed', '', '`+run+`', 'agent', '2026-01-01T12:00:00Z')`, nil)
+	}
+	facts, err := s.Facts(t.Context(), "pageviews")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, deadline := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	want := map[string]Facts{"v1": {
+		Ready: in.Spec.Ready, Starts: map[string]int64{"pageviews/0": 7, "pageviews/1": 0}, Segments: 3, Done: 1, Deadline: &deadline,
+		Checks: []CheckStatus{
+			{Name: "not_empty", When: "before", Outcome: "pass", At: &at},
+			{Name: "sane", When: "both", Outcome: "pass", At: &at},
+			{Name: "never_run", When: "after"},
+		},
+	}}
+	if diff := cmp.Diff(want, facts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFactsKeepVersionsThatHaveNotEndedAndTheNewest(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	s := NewStore(pool)
+	makeLive(t, pool, mustStage(t, s, testStaging("aaa")))
+	for _, hash := range []string{"bbb", "ccc"} {
+		mustStage(t, s, testStaging(hash))
+		exec(t, pool, `UPDATE kappactl.version SET phase = 'aborted', ended_at = now() WHERE phase = 'staged'`, nil)
+		exec(t, pool, `UPDATE kappactl.deployment SET state = 'aborted', ended_at = now() WHERE state = 'rolling_out'`, nil)
+	}
+	facts, err := s.Facts(t.Context(), "pageviews")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, live := facts["v1"]
+	_, newest := facts["v3"]
+	if len(facts) != 2 || !live || !newest {
+		t.Errorf("facts of %d versions: %v", len(facts), facts)
+	}
+}
+
+func TestEventsAreTheLastOnesNewestFirst(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	s := NewStore(pool)
+	mustStage(t, s, testStaging("aaa"))
+	exec(t, pool, `INSERT INTO kappactl.event (job, number, kind, message, by) VALUES ('pageviews', NULL, 'note', 'of the job', 'bo'), ('pageviews', 1, 'note', 'of v1', 'bo')`, nil)
+	events, err := s.Events(t.Context(), "pageviews", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(events) != 2 || events[0].Message != "of v1" || events[0].Version != "v1" || events[1].Version != "" || events[1].By != "bo" {
+		t.Errorf("events %+v", events)
+	}
+	if events, err = s.Events(t.Context(), "nobody", 2); err != nil || len(events) != 0 {
+		t.Errorf("events of a job that does not exist: %v %v", events, err)
+	}
+}
+
+func TestTheNewestDeploymentIsTheLastOneOrNone(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	s := NewStore(pool)
+	if d, err := s.Newest(t.Context(), "pageviews"); d != nil || err != nil {
+		t.Errorf("newest of nothing: %v %v", d, err)
+	}
+	makeLive(t, pool, mustStage(t, s, testStaging("aaa")))
+	second := mustStage(t, s, testStaging("bbb"))
+	d, err := s.Newest(t.Context(), "pageviews")
+	if err != nil || d == nil || d.ID != second.Deployment || d.Number != 2 {
+		t.Errorf("newest: %+v %v", d, err)
+	}
+}
