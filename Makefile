@@ -12,7 +12,7 @@ GOLANGCI_VERSION := v2.15.0
 GOFUMPT_VERSION := v0.12.0
 RELEASE := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: build demo test check bench bench-parts soak fmt lint docs need-go need-postgres
+.PHONY: build demo test check pictures bench bench-parts soak fmt lint docs need-go need-postgres
 
 ## build: bin/kappactl
 build: need-go
@@ -32,6 +32,10 @@ check: need-go fmt lint test
 ## soak: the long tests at full size
 soak: need-go need-postgres
 	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill' ./internal/e2e
+
+## pictures: docs/images, taken of the real program
+pictures: build need-postgres
+	go run ./scripts/pictures
 
 ## bench: how long a replay takes, beside what the machine could do; flags in BENCH (docs/performance.md)
 bench: need-go need-postgres
