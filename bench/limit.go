@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -27,11 +28,23 @@ type consumed struct {
 	Peak    int64   `json:"peak"`
 }
 
-// limit is how fast the topic can be read here at all.
-func (b *bench) limit(ctx context.Context) (measure, error) {
+// agentGOGC is the setting of the garbage collector that an agent gives itself.
+const agentGOGC = "400"
+
+// limits is how fast the topic can be read here at all: with the collector set as the agent's, and as Go has it.
+func (b *bench) limits(ctx context.Context) ([]measure, error) {
+	tuned, err := b.limit(ctx, agentGOGC)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := b.limit(ctx, "100")
+	return []measure{tuned, plain}, err
+}
+
+func (b *bench) limit(ctx context.Context, gogc string) (measure, error) {
 	cmd := exec.CommandContext(ctx, b.self, consumeCommand, "-brokers", strings.Join(b.brokers, ","), "-topic", b.views.name,
 		"-clients", strconv.Itoa(b.workers), "-partitions", strconv.Itoa(b.partitions), "-records", strconv.FormatInt(b.views.records, 10))
-	cmd.Stderr = b.progress
+	cmd.Stderr, cmd.Env = b.progress, append(os.Environ(), "GOGC="+gogc)
 	out, err := cmd.Output()
 	if err != nil {
 		return measure{}, fmt.Errorf("consume: %w", err)

@@ -23,6 +23,7 @@ type options struct {
 	binary     string
 	profile    string
 	json       string
+	flips      int
 }
 
 // The parts of the benchmark, in the order in which a round runs them.
@@ -31,9 +32,14 @@ const (
 	partDeploy  = "deploy"
 	partOne     = "one"
 	partFlights = "flights"
+	partStreams = "streams"
+	partFlink   = "flink"
+	partFlip    = "flip"
 )
 
-func parts() []string { return []string{partLimit, partDeploy, partOne, partFlights} }
+func parts() []string {
+	return []string{partLimit, partDeploy, partOne, partFlights, partStreams, partFlink, partFlip}
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -61,6 +67,11 @@ func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	if err := b.rounds(ctx); err != nil {
 		return err
 	}
+	if b.wants(partFlip) {
+		if err := b.flipBench(ctx); err != nil {
+			return fmt.Errorf("flip under readers: %w", err)
+		}
+	}
 	return b.report()
 }
 
@@ -77,6 +88,7 @@ func parse(args []string, progress io.Writer) (options, error) {
 	f.StringVar(&what, "what", what, "what to measure, separated by commas")
 	f.StringVar(&o.binary, "kappactl", "", "the binary to measure (default: built from this tree)")
 	f.StringVar(&o.profile, "profile", "", "folder to write CPU profiles of the agent to")
+	f.IntVar(&o.flips, "flips", 100, "promotes and rollbacks of the flip benchmark, together")
 	f.StringVar(&o.json, "json", "", "file to write all measurements to")
 	if err := f.Parse(args); err != nil {
 		return o, err

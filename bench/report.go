@@ -3,31 +3,35 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"text/tabwriter"
 )
 
-// variant is one row of the result.
+// variant is what gives one row of the result, or several.
 type variant struct {
-	part, name string
-	run        func(context.Context) (measure, error)
+	part  string
+	names []string
+	run   func(context.Context) ([]measure, error)
 }
 
 func (b *bench) variants() []variant {
-	views := func(workers int) func(context.Context) (measure, error) {
-		return func(ctx context.Context) (measure, error) {
-			return b.deploy(ctx, fmt.Sprintf("pageviews-%d", workers), fmt.Sprintf(viewsJob, workers), b.views)
+	deploy := func(name, job string, workers int, t *topic) func(context.Context) ([]measure, error) {
+		return func(ctx context.Context) ([]measure, error) {
+			m, err := b.deploy(ctx, fmt.Sprintf("%s-%d", name, workers), fmt.Sprintf(job, workers), *t)
+			return []measure{m}, err
 		}
 	}
+	clients := fmt.Sprintf("franz-go, %d clients, records thrown away", min(b.workers, b.partitions))
 	return []variant{
-		{partLimit, fmt.Sprintf("franz-go, %d clients, records thrown away", min(b.workers, b.partitions)), b.limit},
-		{partDeploy, fmt.Sprintf("kappactl deploy, %d workers", b.workers), views(b.workers)},
-		{partOne, "kappactl deploy, 1 worker", views(1)},
-		{partFlights, fmt.Sprintf("kappactl deploy, %d workers, 3 M flights", b.workers), func(ctx context.Context) (measure, error) {
-			return b.deploy(ctx, "flights", fmt.Sprintf(flightsJob, b.workers), b.flights)
-		}},
+		{partLimit, []string{clients, "the same with Go's own GOGC"}, b.limits},
+		{partDeploy, []string{fmt.Sprintf("kappactl deploy, %d workers", b.workers)}, deploy("pageviews", viewsJob, b.workers, &b.views)},
+		{partOne, []string{"kappactl deploy, 1 worker"}, deploy("pageviews", viewsJob, 1, &b.views)},
+		{partFlights, []string{fmt.Sprintf("kappactl deploy, %d workers, 3 M flights", b.workers)}, deploy("flights", flightsJob, b.workers, &b.flights)},
+		{partStreams, []string{fmt.Sprintf("Kafka Streams, %d threads", b.workers)}, b.streams},
+		{partFlink, []string{fmt.Sprintf("Flink SQL cold, parallelism %d", b.workers), "Flink SQL warm"}, b.flink},
 	}
 }
 
@@ -38,15 +42,22 @@ func (b *bench) rounds(ctx context.Context) error {
 			if !b.wants(v.part) {
 				continue
 			}
-			m, err := v.run(ctx)
+			all, err := v.run(ctx)
+			if errors.Is(err, errSkipped) {
+				b.say("round %d  %s: %v", n+1, v.names[0], err)
+				continue
+			}
 			if err != nil {
-				return fmt.Errorf("%s: %w", v.name, err)
+				return fmt.Errorf("%s: %w", v.names[0], err)
 			}
-			if _, known := b.measured[v.name]; !known {
-				b.order = append(b.order, v.name)
+			for i, m := range all {
+				name := v.names[i]
+				if _, known := b.measured[name]; !known {
+					b.order = append(b.order, name)
+				}
+				b.measured[name] = append(b.measured[name], m)
+				b.say("round %d  %-45s %6.2fs  %s/s", n+1, name, m.Served, million(m.rate()))
 			}
-			b.measured[v.name] = append(b.measured[v.name], m)
-			b.say("round %d  %-45s %6.2fs  %s/s", n+1, v.name, m.Served, million(m.rate()))
 		}
 	}
 	return nil
@@ -73,7 +84,7 @@ func of(all []measure, figure func(measure) float64) float64 {
 func (b *bench) report() error {
 	w := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tbuilt\tserved\trecords/s\tMB/s\tof the limit\trecords/core-s\tpeak memory\tend of replay to served")
-	limit := b.measured[b.variants()[0].name]
+	limit := b.measured[b.variants()[0].names[0]]
 	for _, name := range b.order {
 		all := b.measured[name]
 		ratio := "-"
@@ -102,10 +113,17 @@ func (b *bench) report() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if b.flip != nil {
+		_, err := fmt.Fprintf(b.out, "%d flips under %d readers: %d reads, %d errors, longest wait %.0f ms\n",
+			b.flips, flipReaders, b.flip.Reads, b.flip.Errors, b.flip.Longest*1000)
+		if err != nil {
+			return err
+		}
+	}
 	if b.json == "" {
 		return nil
 	}
-	text, err := json.MarshalIndent(b.measured, "", "  ")
+	text, err := json.MarshalIndent(map[string]any{"rounds": b.measured, "flip": b.flip}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,7 +36,7 @@ const (
 
 // write makes the topics that the parts need.
 func (b *bench) write(ctx context.Context) error {
-	if b.wants(partLimit) || b.wants(partDeploy) || b.wants(partOne) {
+	if slices.ContainsFunc(b.what, func(part string) bool { return part != partFlights }) {
 		if err := b.writePageviews(ctx); err != nil {
 			return fmt.Errorf("write the page views: %w", err)
 		}

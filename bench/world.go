@@ -35,6 +35,7 @@ type bench struct {
 	flights  topic
 	measured map[string][]measure
 	order    []string
+	flip     *flipped // nil when it was not measured
 }
 
 // measure is one run of one variant.
