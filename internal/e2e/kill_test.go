@@ -72,7 +72,7 @@ func TestKilledAgentLosesAndDoublesNothing(t *testing.T) {
 			produceClicks(t, brokers, topic, round*20_000, 20_000)
 			if round%2 == 0 {
 				point := replayPoints[round/2%len(replayPoints)]
-				killed[point] += w.killedInReplay(topic, point, round)
+				killed[point] += w.killedInReplay(fmt.Sprintf(clicksJob, topic, round), point, round)
 			} else {
 				point := livePoints[round/2%len(livePoints)]
 				killed[point] += w.killedInLive(point)
@@ -91,9 +91,9 @@ func TestKilledAgentLosesAndDoublesNothing(t *testing.T) {
 }
 
 // killedInReplay stages a new version under an agent that dies at the point, lets another agent finish and compares.
-func (w *world) killedInReplay(topic, point string, round int) (killed int) {
+func (w *world) killedInReplay(text, point string, round int) (killed int) {
 	w.t.Helper()
-	job := w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, round))
+	job := w.file("clicks.yaml", text)
 	doomed := w.serve(fmt.Sprintf("KAPPACTL_FAULT=%s:%d", point, 1+round%2))
 	// The deploy command outlives the agent; it ends when the second one has finished its work.
 	result := make(chan outcome, 1)
