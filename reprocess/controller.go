@@ -24,6 +24,7 @@ type Deps struct {
 	Gaps      Gaps // nil: gaps are not accepted
 	Tables    Tables
 	Views     Views
+	Expiry    Expiry // may be nil: expired rows are then hidden only
 	Log       *slog.Logger
 	Now       func() time.Time
 	Rand      *rand.Rand
@@ -134,6 +135,7 @@ type watch struct {
 	dead    []deadCount
 	after   afterChecks
 	indexes string    // those that were made last
+	expired time.Time // when expired rows were deleted last
 	tidy    time.Time // when an automatic retire was tried last
 
 	// What the last pass left for rest.

@@ -38,6 +38,7 @@ func newWish(ctx context.Context, db pg.DB, in Staging, number int) (*wish, erro
 	if err != nil {
 		return nil, err
 	}
+	in.Layout.Keep = sameKeep(layout.Keep, in.Layout.Keep)
 	changed, err := changes(spec, in.Spec)
 	if err != nil {
 		return nil, err
@@ -125,6 +126,9 @@ func applyPlainly(ctx context.Context, tx *pg.Tx, in Staging, number int, deploy
 
 // write stores the spec on the version and moves the end of a rollback window with keep_old.
 func (w *wish) write(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
+	if err := w.keepFrom(ctx, tx, ref); err != nil {
+		return err
+	}
 	args := pgx.NamedArgs{
 		"job": string(ref.Job), "number": int(ref.Number), "spec": string(w.Spec), "layout": string(w.Layout), "file": w.File,
 	}
@@ -165,6 +169,10 @@ func (st *state) wished() (*state, *wish, error) {
 	if w == nil {
 		w = &wish{Spec: json.RawMessage(st.Spec), Layout: json.RawMessage(st.Layout), Changed: []string{viewChanged}}
 	}
+	return st.withSpec(w)
+}
+
+func (st *state) withSpec(w *wish) (*state, *wish, error) {
 	out := *st
 	out.Spec, out.Layout, out.spec, out.layout = string(w.Spec), string(w.Layout), job.Spec{}, job.Layout{}
 	decoded, err := out.decoded()
@@ -209,6 +217,9 @@ func (c *Controller) apply(ctx context.Context, st *state) error {
 			e := st.entry(eventApplied, "%s", w.words())
 			e.By, e.Detail = st.By, w.Changed
 			if err := addEvent(ctx, tx, e); err != nil {
+				return err
+			}
+			if wished, _, err = st.withSpec(w); err != nil {
 				return err
 			}
 			return c.switchView(ctx, tx, wished, j)

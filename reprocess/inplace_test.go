@@ -115,3 +115,43 @@ func TestIndexesOfAStandbyFollowItsFile(t *testing.T) {
 	w.await("the index", func() bool { return strings.Contains(w.text(indexNames), "(n)") })
 	w.exact()
 }
+
+func TestALongerKeepDoesNotShowPartsOfRowsThatWereDeleted(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	keep := func(d time.Duration) func(*reprocess.Staging) {
+		return func(in *reprocess.Staging) {
+			in.Spec.Serve.Keep = d
+			in.Layout.Keep = nil
+			if d > 0 {
+				in.Layout.Keep = &job.Keep{Column: "at", Type: "timestamp with time zone", For: d}
+			}
+			in.Layout.View = append(in.Layout.View, job.ViewColumn{Name: "at", Type: "timestamp with time zone", Finish: `s."at"`})
+			in.Layout.States = append(in.Layout.States, job.StateColumn{
+				Name: "at", Type: "timestamp with time zone", Combine: `coalesce(t."at", e."at")`, Aggregate: `max(e."at")`,
+			})
+		}
+	}
+	w.finish(w.stage("aaa", keep(24*time.Hour)).Deployment, "live", job.ExitOK)
+	w.sql(`UPDATE kappactl.version SET expired_before = now() - interval '24 hours'`)
+	w.finish(w.stage("aaa", keep(72*time.Hour)).Deployment, "", job.ExitOK)
+	from := func() string {
+		return w.text(`SELECT coalesce(layout #>> '{keep,for}', '0') || ' ' || (layout #>> '{keep,from}' IS NOT NULL)::text FROM kappactl.version`)
+	}
+	if got := from(); got != "259200000000000 true" {
+		t.Errorf("keep and from: %s", got)
+	}
+	if again := w.stage("aaa", keep(72*time.Hour)); !again.Nothing {
+		t.Errorf("an unchanged file: %+v", again)
+	}
+	w.finish(w.stage("aaa", keep(0)).Deployment, "", job.ExitOK)
+	if got := from(); got != "0 true" {
+		t.Errorf("kept for ever: %s", got)
+	}
+	if again := w.stage("aaa", keep(0)); !again.Nothing {
+		t.Errorf("an unchanged file: %+v", again)
+	}
+	if got := w.text(`SELECT pg_get_viewdef('public.counts')`); !strings.Contains(got, "timestamp with time zone") {
+		t.Errorf("the view shows what comes late for deleted rows: %s", got)
+	}
+}

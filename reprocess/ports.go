@@ -62,6 +62,13 @@ type Tables interface {
 	Drop(ctx context.Context, db pg.DB, ref job.Ref, schema string) error                       // never CASCADE
 }
 
+// Expiry deletes rows that serve.keep no longer keeps; implemented by speedlayer.Store.
+type Expiry interface {
+	// Expire deletes expired rows of a version in small transactions and says how many. A layout that is no longer the
+	// version's deletes nothing.
+	Expire(ctx context.Context, pool *pg.Pool, ref job.Ref, schema string, l job.Layout) (int64, error)
+}
+
 // Views is the serving view; implemented by serving.Store.
 type Views interface {
 	// Taken says what stands at the view's name, empty when nothing does ("table", "view", …).

@@ -24,6 +24,9 @@ func (w *watch) candidate(ctx context.Context, st *state) (next, error) {
 	if err := w.indexed(ctx, st); err != nil {
 		return done, err
 	}
+	if err := w.expire(ctx, st); err != nil {
+		return done, err
+	}
 	verdict := s.verdict.Verdict
 	if verdict == job.Starting {
 		w.awaits = partitionsTaken

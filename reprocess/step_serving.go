@@ -25,6 +25,9 @@ func (w *watch) serving(ctx context.Context, st *state) (next, error) {
 	if err := w.indexed(ctx, st); err != nil {
 		return done, err
 	}
+	if err := w.expire(ctx, st); err != nil {
+		return done, err
+	}
 	switch {
 	case st.State == job.RollingOut:
 		return w.flipOnly(ctx, st)

@@ -45,6 +45,9 @@ func finished(ref job.Ref, schema string, l job.Layout) string {
 	if l.Shape == job.Latest {
 		where = "\nWHERE NOT s." + ident(job.DeletedColumn)
 	}
+	if l.Keep.Limits() { // whatever is deleted by now
+		where = fmt.Sprintf("\nWHERE (s.%s >= %s OR s.%[1]s IS NULL)", ident(l.Keep.Column), l.Keep.Cutoff())
+	}
 	return fmt.Sprintf("SELECT %s\nFROM %s AS s%s", strings.Join(columns, ", "), merged(ref, schema, l), where)
 }
 

@@ -45,6 +45,8 @@ type Layout struct {
 	View []ViewColumn `json:"view"`
 	// Where is serve.where, or empty.
 	Where string `json:"where,omitempty"`
+	// Keep is how long rows are kept; nil: for ever.
+	Keep *Keep `json:"keep,omitempty"`
 	// Indexes are more indexes of the version table, by column.
 	Indexes [][]string `json:"indexes,omitempty"`
 	// Lanes is how many rows a key may have in the version table; readers see them merged. 0 means 1.

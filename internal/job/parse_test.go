@@ -168,7 +168,7 @@ checks:
 		t.Fatal("everything is taken")
 	}
 	for _, want := range []string{
-		"job.yaml:2:7: mode: ", "job.yaml:3:31: source.format: ", "job.yaml:8:9: serve.keep: ",
+		"job.yaml:2:7: mode: ", "job.yaml:3:31: source.format: ",
 		"job.yaml:10:21: checks[0].diff: ", "job.yaml:11:39: checks[1].when: ", "not in this release",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -17,9 +17,6 @@ func (s *Spec) Supported() error {
 	default:
 		later("source.format", "the format "+s.Source.Format, "write the records as JSON objects and format: json, or use csv or raw")
 	}
-	if s.Serve.Keep > 0 {
-		later("serve.keep", "expiry of old rows (serve.keep)", "remove it; old rows can be hidden with serve.where")
-	}
 	for i, c := range s.Checks {
 		at := fmt.Sprintf("checks[%d]", i)
 		if c.Diff != nil {

@@ -85,6 +85,7 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 		return nil, err
 	}
 	compiled.Layout.Indexes = spec.Serve.Indexes
+	compiled.Layout.Keep = keepOf(spec, compiled.Layout)
 	return compiled, nil
 }
 

@@ -58,6 +58,14 @@ func (c *compiler) checkServe(l job.Layout) {
 	}
 }
 
+// keepOf is serve.keep over the first time key, which leads the index.
+func keepOf(spec *job.Spec, l job.Layout) *job.Keep {
+	if spec.Serve.Keep <= 0 || !hasTimeKey(l) {
+		return nil
+	}
+	return &job.Keep{Column: l.Keys[0].Name, Type: l.Keys[0].Type, For: spec.Serve.Keep}
+}
+
 func hasTimeKey(l job.Layout) bool {
 	for _, k := range l.Keys {
 		if k.Time {

@@ -101,6 +101,7 @@ type run struct {
 	land    string // the statement that agents run
 	session *query.Session
 	spans   []*span
+	cutoff  *int64 // days or microseconds of the first time key before which rows are expired
 	report  Report
 }
 
@@ -116,6 +117,9 @@ func (r *run) all(ctx context.Context, o Options) error {
 	if err := r.recompute(ctx, truncated); err != nil {
 		return err
 	}
+	if err := r.expire(ctx); err != nil {
+		return err
+	}
 	return r.compare(ctx)
 }
 
@@ -128,7 +132,10 @@ func (r *run) snapshot(ctx context.Context) error {
 		// Only the query's own columns, and every row of them.
 		plain := audited(r.layout)
 		view := plain.View
-		plain.Where = ""
+		plain.Where, plain.Keep = "", nil
+		if err := r.readCutoff(ctx, tx); err != nil {
+			return err
+		}
 		plain.View = nil
 		for _, v := range view {
 			if !v.Computed {

@@ -3,6 +3,7 @@ package verify
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafkatest"
@@ -280,4 +281,17 @@ serve: {view: public.hits SERVE}
 	wantEqual(t, w.verify(Options{}), 2, 2)
 	w.exec(`UPDATE public.hits__v1 SET _deleted = true WHERE url = '/a'`)
 	wantDifferences(t, w.verify(Options{}), "url=/a: served no row, expected ms=1")
+}
+
+func TestExpiredRowsAreLeftOutWhetherTheyAreDeletedOrNot(t *testing.T) {
+	w := newWorld(t, kafkatest.Fake(t), strings.Replace(pageviews, "  view: public.hits", "  keep: 48h\n  view: public.hits", 1))
+	recent := time.Now().UTC().Format(time.RFC3339)
+	w.process(map[int32][]string{0: {hit("/a", "2020-01-01T10:00:00Z", 1), hit("/b", "2020-01-01T10:00:00Z", 1), hit("/a", recent, 2), `{}`}})
+	wantEqual(t, w.verify(Options{}), 2, 4)
+	w.exec(`DELETE FROM public.hits__v1 WHERE url = '/b'`)
+	wantEqual(t, w.verify(Options{}), 2, 4)
+	w.exec(`DELETE FROM public.hits__v1 WHERE url = '/a'`)
+	if r := w.verify(Options{}); r.Equal || r.Differences != 1 {
+		t.Errorf("a row that is kept and missing is found: %+v", r)
+	}
 }

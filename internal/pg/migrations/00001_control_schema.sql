@@ -59,6 +59,7 @@ CREATE TABLE kappactl.version (
     standby_until  timestamptz,
     rolled_back_at timestamptz,                    -- its hash needs --again from here on
     stale_since    timestamptz,
+    expired_before timestamptz,                    -- rows with an older time key were deleted (serve.keep)
     exit_code      smallint,                       -- of a failed or aborted one
     error          text NOT NULL DEFAULT '',
     git_revision   text NOT NULL DEFAULT '',

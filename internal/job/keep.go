@@ -1,0 +1,38 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Keep is how long the rows of a version are kept, by their first time key.
+type Keep struct {
+	Column string        `json:"column"`
+	Type   string        `json:"type"`          // of Column: date, timestamp without time zone or timestamp with time zone
+	For    time.Duration `json:"for,omitempty"` // 0: for ever, from From on
+	// From is before which rows were deleted while For was shorter: what comes late for them would be parts of rows.
+	From *time.Time `json:"from,omitempty"`
+}
+
+// Cutoff is the PostgreSQL expression of the moment before which rows are expired, of the column's type.
+func (k Keep) Cutoff() string {
+	var moments []string
+	if k.For > 0 {
+		moments = append(moments, fmt.Sprintf("now() - interval '%d microseconds'", k.For.Microseconds()))
+	}
+	if k.From != nil {
+		moments = append(moments, fmt.Sprintf("timestamptz '%s'", k.From.UTC().Format("2006-01-02 15:04:05.999999Z07:00")))
+	}
+	at := "greatest(" + strings.Join(moments, ", ") + ")"
+	switch {
+	case k.Type == "date":
+		return "(" + at + " AT TIME ZONE 'UTC')::date"
+	case strings.HasPrefix(k.Type, "timestamp without"):
+		return "(" + at + " AT TIME ZONE 'UTC')"
+	}
+	return at
+}
+
+// Limits says that some rows are expired.
+func (k *Keep) Limits() bool { return k != nil && (k.For > 0 || k.From != nil) }
