@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// HistoryEvent is one line of a job's history.
-type HistoryEvent struct {
+// LoggedEvent is one line of a job's history.
+type LoggedEvent struct {
 	ID      int64
 	At      time.Time
 	Version string // v1, v2, …; empty: of the job
@@ -59,13 +59,13 @@ func (s *Store) Newest(ctx context.Context, name job.Name) (*Deployment, error) 
 }
 
 // Events are the last of a job's history, at most limit, newest first.
-func (s *Store) Events(ctx context.Context, name job.Name, limit int) ([]HistoryEvent, error) {
+func (s *Store) Events(ctx context.Context, name job.Name, limit int) ([]LoggedEvent, error) {
 	rows, err := s.pool.Query(ctx, `SELECT id, at, CASE WHEN number IS NULL THEN '' ELSE 'v' || number END AS version, kind, message, by
 		FROM kappactl.event WHERE job = @job ORDER BY id DESC LIMIT @limit`, pgx.NamedArgs{"job": string(name), "limit": limit})
 	if err != nil {
 		return nil, fmt.Errorf("read events of %s: %w", name, err)
 	}
-	events, err := pgx.CollectRows(rows, pgx.RowToStructByName[HistoryEvent])
+	events, err := pgx.CollectRows(rows, pgx.RowToStructByName[LoggedEvent])
 	if err != nil {
 		return nil, fmt.Errorf("read events of %s: %w", name, err)
 	}

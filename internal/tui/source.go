@@ -43,7 +43,7 @@ type (
 	// Check is one check of the job file.
 	Check = reprocess.CheckStatus
 	// Event is one line of a job's history.
-	Event = reprocess.HistoryEvent
+	Event = reprocess.LoggedEvent
 )
 
 // Act is what a person asked for and confirmed.
