@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// HistoryEvent is something that happened to a job. Its JSON is documented and only ever grows.
-type HistoryEvent struct {
+// PastEvent is something that happened to a job. Its JSON is documented and only ever grows.
+type PastEvent struct {
 	ID         int64           `json:"id"`
 	At         time.Time       `json:"at"`
 	Job        job.Name        `json:"job"`
@@ -38,7 +38,7 @@ type eventRow struct {
 
 // History is the newest events of a job, or of one of its versions when number is not nil, oldest first. A job that was
 // dropped still has its history; ErrNotFound when there is none.
-func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, limit int) ([]HistoryEvent, error) {
+func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, limit int) ([]PastEvent, error) {
 	var n *int
 	if number != nil {
 		v := int(*number)
@@ -53,9 +53,9 @@ func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, 
 	if len(rows) == 0 {
 		return nil, unknownJob(name)
 	}
-	out := make([]HistoryEvent, len(rows))
+	out := make([]PastEvent, len(rows))
 	for i, r := range rows {
-		out[i] = HistoryEvent{
+		out[i] = PastEvent{
 			ID: r.ID, At: r.At.UTC(), Job: job.Name(r.Job), Deployment: r.Deployment, Kind: r.Kind, Message: r.Message,
 			Detail: json.RawMessage(r.Detail), By: r.By,
 		}

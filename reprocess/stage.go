@@ -123,7 +123,7 @@ func viewFits(ctx context.Context, db pg.DB, views Views, j jobRow, l job.Layout
 		return err
 	}
 	if kind != "" {
-		return refuse(job.ExitConflict, "choose another serve.view, or: kappactl adopt "+j.Name,
+		return refuse(job.ExitConflict, "choose another serve.view, or rename what is there",
 			"%s is a %s that kappactl did not make", j.view(), kind)
 	}
 	return nil

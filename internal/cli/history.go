@@ -54,7 +54,7 @@ func runHistory(ctx context.Context, o historyOptions) error {
 	return o.result(events, func(w io.Writer) error { return printEvents(w, o.style(), events) })
 }
 
-func printEvents(w io.Writer, style render.Style, events []reprocess.HistoryEvent) error {
+func printEvents(w io.Writer, style render.Style, events []reprocess.PastEvent) error {
 	t := render.NewTable("at", "version", "event", "by", "message")
 	for _, e := range events {
 		t.Add(render.Text(e.At.Format(time.RFC3339)), render.Text(known(e.Version)), render.Text(e.Kind), render.Text(or(e.By, render.None)),
