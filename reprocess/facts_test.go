@@ -67,23 +67,6 @@ func TestFactsKeepVersionsThatHaveNotEndedAndTheNewest(t *testing.T) {
 	}
 }
 
-func TestEventsAreTheLastOnesNewestFirst(t *testing.T) {
-	pool, _ := pgtest.New(t)
-	s := NewStore(pool)
-	mustStage(t, s, testStaging("aaa"))
-	exec(t, pool, `INSERT INTO kappactl.event (job, number, kind, message, by) VALUES ('pageviews', NULL, 'note', 'of the job', 'bo'), ('pageviews', 1, 'note', 'of v1', 'bo')`, nil)
-	events, err := s.Events(t.Context(), "pageviews", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(events) != 2 || events[0].Message != "of v1" || events[0].Version != "v1" || events[1].Version != "" || events[1].By != "bo" {
-		t.Errorf("events %+v", events)
-	}
-	if events, err = s.Events(t.Context(), "nobody", 2); err != nil || len(events) != 0 {
-		t.Errorf("events of a job that does not exist: %v %v", events, err)
-	}
-}
-
 func TestTheNewestDeploymentIsTheLastOneOrNone(t *testing.T) {
 	pool, _ := pgtest.New(t)
 	s := NewStore(pool)

@@ -11,16 +11,6 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// LoggedEvent is one line of a job's history.
-type LoggedEvent struct {
-	ID      int64
-	At      time.Time
-	Version string // v1, v2, …; empty: of the job
-	Kind    string
-	Message string
-	By      string
-}
-
 // Facts are what is known of a version beside its status.
 type Facts struct {
 	Ready job.ReadySettings
@@ -56,20 +46,6 @@ func (s *Store) Newest(ctx context.Context, name job.Name) (*Deployment, error) 
 	}
 	d, err := s.Deployment(ctx, id)
 	return &d, err
-}
-
-// Events are the last of a job's history, at most limit, newest first.
-func (s *Store) Events(ctx context.Context, name job.Name, limit int) ([]LoggedEvent, error) {
-	rows, err := s.pool.Query(ctx, `SELECT id, at, CASE WHEN number IS NULL THEN '' ELSE 'v' || number END AS version, kind, message, by
-		FROM kappactl.event WHERE job = @job ORDER BY id DESC LIMIT @limit`, pgx.NamedArgs{"job": string(name), "limit": limit})
-	if err != nil {
-		return nil, fmt.Errorf("read events of %s: %w", name, err)
-	}
-	events, err := pgx.CollectRows(rows, pgx.RowToStructByName[LoggedEvent])
-	if err != nil {
-		return nil, fmt.Errorf("read events of %s: %w", name, err)
-	}
-	return events, nil
 }
 
 // factRow is a version with what its page shows beside its status.

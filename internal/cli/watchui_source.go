@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -49,7 +50,19 @@ func (s *watchSource) Job(ctx context.Context, name job.Name) (tui.Detail, error
 
 // Events is the history of a job, newest first.
 func (s *watchSource) Events(ctx context.Context, name job.Name) ([]tui.Event, error) {
-	return s.client.store.Events(ctx, name, watchedEvents)
+	history, err := s.client.store.History(ctx, name, nil, watchedEvents)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]tui.Event, 0, len(history))
+	for _, e := range slices.Backward(history) {
+		event := tui.Event{ID: e.ID, At: e.At, Kind: e.Kind, Message: e.Message, By: e.By}
+		if e.Version != nil {
+			event.Version = *e.Version
+		}
+		events = append(events, event)
+	}
+	return events, nil
 }
 
 // Resolve finds the version that a verb is about.

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"context"
+	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
@@ -42,9 +43,17 @@ type (
 	Facts = reprocess.Facts
 	// Check is one check of the job file.
 	Check = reprocess.CheckStatus
-	// Event is one line of a job's history.
-	Event = reprocess.LoggedEvent
 )
+
+// Event is one line of a job's history.
+type Event struct {
+	ID      int64
+	At      time.Time
+	Version string // empty: of the job
+	Kind    string
+	Message string
+	By      string
+}
 
 // Act is what a person asked for and confirmed.
 type Act struct {
