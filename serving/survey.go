@@ -74,7 +74,13 @@ func (*Store) Additions(ctx context.Context, db pg.DB, ref job.Ref, view job.Vie
 }
 
 // ownIndexes are the names of the indexes that kappactl makes.
-func ownIndexes(ref job.Ref, _ job.Layout) []string { return []string{keyIndex(ref)} }
+func ownIndexes(ref job.Ref, l job.Layout) []string {
+	names := []string{keyIndex(ref)}
+	for _, columns := range l.Indexes {
+		names = append(names, moreIndex(ref, columns))
+	}
+	return names
+}
 
 func namesOf(ctx context.Context, db pg.DB, sql string, args pgx.NamedArgs) ([]string, error) {
 	rows, err := db.Query(ctx, sql, args)
