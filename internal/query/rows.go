@@ -274,7 +274,7 @@ func (c *Compiled) latestTexts(texts map[string]string) {
 	}
 	place := placeText(fmt.Sprintf("{%s: p.%[1]s, %s: p.%[2]s}", ident(timeAlias), ident(placeAlias)), timeAlias+" "+topic)
 	if c.rows.order != "" {
-		order, _ := c.orderValue("p")
+		order := c.orderValue("p")
 		texts[job.OrderColumn] = fmt.Sprintf("CASE WHEN %s IS NULL THEN error('null_order: serve.order_by is NULL') ELSE %s END", order, postgresText(order, types[c.rows.order]))
 		place = placeText("p."+ident(placeAlias), topic)
 	}
@@ -287,19 +287,19 @@ func (c *Compiled) latestTexts(texts map[string]string) {
 
 // orderValue is what decides which row of a key is the latest: the declared column, for times the record's own where it is
 // NULL, as it is for tombstones; else the record's time.
-func (c *Compiled) orderValue(alias string) (value string, declared bool) {
+func (c *Compiled) orderValue(alias string) string {
 	at := alias + "." + ident(timeAlias)
 	if c.rows.order == "" {
-		return at, false
+		return at
 	}
-	value = alias + "." + ident(c.rows.order)
+	value := alias + "." + ident(c.rows.order)
 	switch i := slices.IndexFunc(c.rows.items, func(col column) bool { return col.name == c.rows.order }); c.rows.items[i].typ {
 	case "TIMESTAMP WITH TIME ZONE":
 		value = "coalesce(" + value + ", " + at + ")"
 	case "TIMESTAMP":
 		value = "coalesce(" + value + ", " + at + " AT TIME ZONE 'UTC')"
 	}
-	return value, true
+	return value
 }
 
 // rowOracle is the query's rows from one pass, with their place in the log in front when audit asks for it; of an upsert the
@@ -326,7 +326,7 @@ func (c *Compiled) rowOracle(audit bool) string {
 	if !c.rows.latest() {
 		return text
 	}
-	order, _ := c.orderValue("p")
+	order := c.orderValue("p")
 	return c.prelude(1) + fmt.Sprintf(`SELECT %s FROM (SELECT *, row_number() OVER (PARTITION BY %s ORDER BY %s DESC, p.%s DESC, p.%s DESC) AS _kappactl_rank FROM (%s) AS p) AS p WHERE _kappactl_rank = 1 AND NOT %s`,
 		strings.Join(items, ", "), strings.Join(keys, ", "), order, ident(placeAlias), ident(nthAlias), c.numbered(), ident(deletedAlias))
 }
