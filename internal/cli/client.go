@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -130,8 +131,8 @@ func (c *client) admin(ctx context.Context) (*kafka.Admin, kafka.Config, error) 
 // brokerPatience is how long a command waits for the brokers before it says that they are not there.
 const brokerPatience = 5 * time.Second
 
-// clusterID proves that the brokers answer and says which cluster they are.
-func (c *client) clusterID(ctx context.Context) (string, error) {
+// clusterID proves that the brokers answer and have the topics, and says which cluster they are.
+func (c *client) clusterID(ctx context.Context, topics []string) (string, error) {
 	k, err := kafkaConfig(ctx, c.settings)
 	if err != nil {
 		return "", err
@@ -147,7 +148,18 @@ func (c *client) clusterID(ctx context.Context) (string, error) {
 	if err != nil && short.Err() != nil && ctx.Err() == nil {
 		return "", &kafka.ConnectError{Brokers: k.Brokers, Err: fmt.Errorf("no answer in %s", brokerPatience)}
 	}
-	return id, err
+	if err != nil {
+		return "", err
+	}
+	// Only what is surely wrong stops here; what cannot be read is the agent's to judge, which may have more rights.
+	var missing *kafka.MissingTopicError
+	if _, err := admin.Offsets(short, topics); errors.As(err, &missing) {
+		return "", &job.Refusal{
+			Code: job.ExitUsage, Cause: missing.Error() + " at " + strings.Join(k.Brokers, ","),
+			Next: "create the topic, or correct source.topics", Err: err,
+		}
+	}
+	return id, nil
 }
 
 // views answers questions about serving views.

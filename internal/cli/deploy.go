@@ -79,7 +79,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 			return err
 		}
 	}
-	cluster, err := cl.clusterID(ctx)
+	cluster, err := cl.clusterID(ctx, c.spec.Source.Topics)
 	if err != nil {
 		return err
 	}

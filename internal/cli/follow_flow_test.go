@@ -68,7 +68,9 @@ type flow struct {
 func newFlow(t *testing.T) *flow {
 	t.Helper()
 	pool, dsn := pgtest.New(t)
-	f := &flow{t: t, pool: pool, config: []string{"--dsn", dsn, "--brokers", strings.Join(kafkatest.Fake(t), ",")}}
+	brokers := kafkatest.Fake(t)
+	kafkatest.CreateTopic(t, brokers, "pageviews", 4, nil)
+	f := &flow{t: t, pool: pool, config: []string{"--dsn", dsn, "--brokers", strings.Join(brokers, ",")}}
 	f.exec(`INSERT INTO kappactl.agent (id, host, pid, release, capacity, dialects, heartbeat_at)
 		VALUES ('test', 'test', 1, 'test', 1, '{1}', clock_timestamp() + interval '1 hour')`)
 	return f

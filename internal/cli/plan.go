@@ -95,7 +95,7 @@ func runPlan(ctx context.Context, o planOptions) error {
 		return err
 	}
 	defer cl.Close()
-	cluster, err := cl.clusterID(ctx)
+	cluster, err := cl.clusterID(ctx, c.spec.Source.Topics)
 	if err != nil {
 		return err
 	}

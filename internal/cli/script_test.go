@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 //	$EMPTY_DSN     one without it
 //	$WRONG_DSN     a wrong password ("sesame"), in the connection string
 //	$POOR_DSN      a role that may connect and nothing else
-//	$BROKERS       an embedded broker
+//	$BROKERS       an embedded broker with a topic pageviews
 //	$DEAD          a port on which nothing listens
 //	$SILENT        a port that accepts and never answers
 //	$EXAMPLES      the folder examples
@@ -59,7 +59,8 @@ func scriptEnv(t testing.TB, env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
-	dsn := pgtest.Database(t)
+	dsn, brokers := pgtest.Database(t), kafkatest.Fake(t)
+	kafkatest.CreateTopic(t, brokers, "pageviews", 4, nil)
 	role := "poor_" + strings.TrimPrefix(mustParse(t, dsn).Path, "/")
 	execute(t, dsn, fmt.Sprintf("CREATE ROLE %s LOGIN PASSWORD 'x'", role))
 	t.Cleanup(func() { execute(t, pgtest.On(dsn, "postgres"), "DROP ROLE "+role) })
@@ -68,7 +69,7 @@ func scriptEnv(t testing.TB, env *testscript.Env) error {
 		"EMPTY_DSN": pgtest.Empty(t),
 		"WRONG_DSN": pgtest.As(dsn, role, "sesame"),
 		"POOR_DSN":  pgtest.As(dsn, role, "x"),
-		"BROKERS":   strings.Join(kafkatest.Fake(t), ","),
+		"BROKERS":   strings.Join(brokers, ","),
 		"DEAD":      closedPort(t),
 		"SILENT":    silentPort(t),
 		"EXAMPLES":  examples,

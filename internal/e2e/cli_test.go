@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -120,7 +121,7 @@ func (w *world) file(name, text string) string {
 type agent struct {
 	w    *world
 	cmd  *exec.Cmd
-	log  *bytes.Buffer
+	log  *transcript
 	done chan struct{} // closed when the process has ended
 }
 
@@ -130,7 +131,7 @@ func (w *world) serve(extra ...string) *agent {
 	cmd := exec.Command(w.bin, "serve", "--lease", "1s", "--http", "127.0.0.1:0")
 	cmd.Env, cmd.Dir = w.env(extra...), w.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	a := &agent{w: w, cmd: cmd, log: &bytes.Buffer{}, done: make(chan struct{})}
+	a := &agent{w: w, cmd: cmd, log: &transcript{}, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = a.log, a.log
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
@@ -178,6 +179,25 @@ func (a *agent) signal(s syscall.Signal) {
 	case <-time.After(30 * time.Second):
 		a.w.t.Errorf("agent %d did not end within 30 s of %s", a.cmd.Process.Pid, s)
 	}
+}
+
+// transcript is what a process has said so far.
+type transcript struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+// Write appends.
+func (x *transcript) Write(b []byte) (int, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.text.Write(b)
+}
+
+func (x *transcript) String() string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.text.String()
 }
 
 func tail(s string, lines int) string {
