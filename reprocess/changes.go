@@ -36,6 +36,7 @@ func changes(before, after *job.Spec) ([]string, error) {
 		{"replay.workers", before.Replay.Workers, after.Replay.Workers},
 		{"replay.max_rate", before.Replay.MaxRate, after.Replay.MaxRate},
 		{"live.every", before.Live.Every, after.Live.Every},
+		{"live.lanes", before.Live.LaneCount(), after.Live.LaneCount()},
 		{"ready", before.Ready, after.Ready},
 		{"promote", before.Promote, after.Promote},
 		{"keep_old", before.KeepOld, after.KeepOld},
@@ -78,5 +79,7 @@ func sameLayout(before, after job.Layout) (bool, error) {
 // reshapes says that a change is about what readers see, which the controller writes, and not only about how a version is
 // looked after.
 func reshapes(changed []string) bool {
-	return slices.ContainsFunc(changed, func(key string) bool { return key == viewChanged || strings.HasPrefix(key, "serve.") })
+	return slices.ContainsFunc(changed, func(key string) bool {
+		return key == viewChanged || key == "live.lanes" || strings.HasPrefix(key, "serve.")
+	})
 }

@@ -115,6 +115,12 @@ func (c *Controller) flipIn(ctx context.Context, tx *pg.Tx, f *flip) (string, er
 	if err := lockVersions(ctx, tx, f.st.ref(), f.fromOr()); err != nil {
 		return "", err
 	}
+	// As they are under the lock: what was applied in place since the state was read counts.
+	spec, layout, err := specOf(ctx, tx, f.st.ref())
+	if err != nil {
+		return "", err
+	}
+	f.st.spec, f.st.layout = *spec, layout
 	if err := c.conditions(ctx, tx, f, j); err != nil {
 		return "", err
 	}

@@ -39,6 +39,7 @@ func newWish(ctx context.Context, db pg.DB, in Staging, number int) (*wish, erro
 		return nil, err
 	}
 	in.Layout.Keep = sameKeep(layout.Keep, in.Layout.Keep)
+	in.Layout.Lanes = max(layout.Lanes, in.Layout.Lanes) // rows stay in the lanes in which they are
 	changed, err := changes(spec, in.Spec)
 	if err != nil {
 		return nil, err
@@ -135,7 +136,8 @@ func (w *wish) write(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
 	var was, is int64
 	err := tx.QueryRow(ctx, `WITH old AS (
 			SELECT coalesce((spec -> 'keep_old')::bigint, 0) AS keep FROM kappactl.version WHERE job = @job AND number = @number FOR UPDATE)
-		UPDATE kappactl.version v SET spec = @spec::jsonb, layout = @layout::jsonb, file = @file
+		UPDATE kappactl.version v SET spec = @spec::jsonb, layout = @layout::jsonb, file = @file,
+			lanes = coalesce((@spec::jsonb #> '{live,lanes}')::integer, 1)
 		FROM old WHERE v.job = @job AND v.number = @number
 		RETURNING old.keep, coalesce((v.spec -> 'keep_old')::bigint, 0)`, args).Scan(&was, &is)
 	if err != nil {

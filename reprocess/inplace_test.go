@@ -70,6 +70,39 @@ func TestWhatIsNotInTheHashIsAppliedInPlace(t *testing.T) {
 	}
 }
 
+func TestLanesAreAppliedInPlaceAndTheViewMergesAllThatThereEverWere(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	w.finish(w.stage("aaa").Deployment, "live", job.ExitOK)
+	lanes := func(n int) func(*reprocess.Staging) {
+		return func(in *reprocess.Staging) { in.Spec.Live.Lanes, in.Layout.Lanes = n, n }
+	}
+	const facts = `SELECT concat_ws(' ', number, lanes, layout ->> 'lanes') FROM kappactl.version ORDER BY number`
+	for _, c := range []struct {
+		lanes int
+		want  string
+	}{{4, "1 4 4"}, {2, "1 2 4"}} {
+		got := w.stage("aaa", lanes(c.lanes))
+		if !got.FlipOnly || !slices.Equal(got.Applied, []string{"live.lanes"}) {
+			t.Fatalf("staged %+v", got)
+		}
+		w.finish(got.Deployment, "", job.ExitOK)
+		w.exact()
+		if got := w.text(facts); got != c.want {
+			t.Errorf("version, lanes, lanes of the view: %s, want %s", got, c.want)
+		}
+	}
+	if again := w.stage("aaa", lanes(2)); !again.Nothing {
+		t.Errorf("an unchanged file: %+v", again)
+	}
+	w.finish(w.stage("bbb", lanes(3), func(in *reprocess.Staging) { in.Promote = job.PromoteAuto }).Deployment, "live", job.ExitOK)
+	if got, want := w.text(facts), "1 2 4\n2 3 3"; got != want {
+		t.Errorf("version, lanes, lanes of the view: %s, want %s", got, want)
+	}
+	w.must(1, reprocess.Rollback, reprocess.Args{})
+	w.exact()
+}
+
 func TestAChangeThatPostgreSQLRefusesLeavesTheViewAndTheFileAsTheyWere(t *testing.T) {
 	w := newWorld(t, 100)
 	w.run(1, nil)

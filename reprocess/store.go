@@ -164,10 +164,10 @@ func insertVersion(ctx context.Context, tx *pg.Tx, in Staging, number int) error
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO kappactl.version
-			(job, number, hash, spec, layout, file, dialect, engine, phase, verdict, reason, git_revision, created_by)
-		VALUES (@job, @number, @hash, @spec::jsonb, @layout::jsonb, @file, @dialect, @engine, @phase, @verdict, @reason, @git, @by)`,
+			(job, number, hash, spec, layout, lanes, file, dialect, engine, phase, verdict, reason, git_revision, created_by)
+		VALUES (@job, @number, @hash, @spec::jsonb, @layout::jsonb, @lanes, @file, @dialect, @engine, @phase, @verdict, @reason, @git, @by)`,
 		pgx.NamedArgs{
-			"job": string(in.Spec.Job), "number": number, "hash": in.Hash, "spec": spec, "layout": layout, "file": in.File,
+			"job": string(in.Spec.Job), "number": number, "hash": in.Hash, "spec": spec, "layout": layout, "lanes": in.Spec.Live.LaneCount(), "file": in.File,
 			"dialect": in.Dialect, "engine": in.Engine, "phase": string(job.Staged), "verdict": string(job.Starting),
 			"reason": "waiting for an agent", "git": in.GitRevision, "by": in.By,
 		})

@@ -3,6 +3,7 @@ package speedlayer
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/faultpoint"
@@ -120,9 +121,11 @@ func (l *live) halt(o *owned) {
 	o.records, o.bytes, o.read = nil, 0, o.next
 }
 
-// giveUp releases n partitions, the last ones first.
+// giveUp releases n partitions, the last ones first, in the order in which they are claimed.
 func (l *live) giveUp(ctx context.Context, n int) error {
 	all := l.sorted()
+	lane := func(o *owned) int { return int(o.partition.ID) % l.lanes }
+	slices.SortStableFunc(all, func(a, b *owned) int { return lane(a) - lane(b) })
 	released := claims{}
 	for _, o := range all[len(all)-min(n, len(all)):] {
 		released[o.partition] = o.claim

@@ -153,7 +153,16 @@ func TestAStoppedAgentIsFenced(t *testing.T) {
 
 func TestTwoEnginesThatLoseTheirLeasesAgainAndAgainStayExact(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, kafkatest.Fake(t), 3, sums)
+	for _, n := range []int{1, 4} {
+		t.Run(fmt.Sprintf("%d lanes", n), func(t *testing.T) {
+			t.Parallel()
+			losingLeases(t, newRig(t, kafkatest.Fake(t), 3, sums, lanes(n)))
+		})
+	}
+}
+
+func losingLeases(t *testing.T, r *rig) {
+	t.Helper()
 	for p := range int32(3) {
 		r.produce(p, 200, 400)
 	}

@@ -50,6 +50,9 @@ func newRig(t *testing.T, brokers []string, partitions int32, sql string, option
 	return newRigOn(t, brokers, topic, sql, options...)
 }
 
+// lanes spreads the keys over n lanes.
+func lanes(n int) rigOption { return func(s *job.Spec) { s.Live.Lanes = n } }
+
 // newRigOn is newRig on a topic that is there.
 func newRigOn(t *testing.T, brokers []string, topic, sql string, options ...rigOption) *rig {
 	t.Helper()
@@ -80,7 +83,7 @@ live: {every: 20ms}
 	}
 	r.pool, _ = pgtest.New(t)
 	r.spec, r.layout = spec, compiled.Layout
-	newVersion(t, r.pool, r.ref, r.layout, job.Staged, mustJSON(t, spec), 1)
+	newVersion(t, r.pool, r.ref, r.layout, job.Staged, mustJSON(t, spec), spec.Live.LaneCount())
 	r.log = slog.New(slog.NewTextHandler(&logLines{t: t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return r
 }

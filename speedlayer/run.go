@@ -29,14 +29,21 @@ type run struct {
 func (e *Engine) Run(ctx context.Context, ref job.Ref) error {
 	log := e.Log.With("job", ref.Job, "version", ref.Number.String())
 	quiet := newQuiet(log, e.Now)
-	v, err := e.loadPatiently(ctx, ref, quiet)
-	if err != nil {
-		return unlessDone(ctx, err)
+	for {
+		v, err := e.loadPatiently(ctx, ref, quiet)
+		if err != nil {
+			return unlessDone(ctx, err)
+		}
+		r := &run{Engine: e, version: v, log: log, quiet: quiet}
+		r.pace.Store(int64(v.spec.Live.Every))
+		if err := r.loop(ctx); !errors.Is(err, errRelaned) {
+			return unlessDone(ctx, err)
+		}
 	}
-	r := &run{Engine: e, version: v, log: log, quiet: quiet}
-	r.pace.Store(int64(v.spec.Live.Every))
-	return unlessDone(ctx, r.loop(ctx))
 }
+
+// errRelaned ends a run whose version got another number of lanes: it is loaded anew.
+var errRelaned = errors.New("the version's lanes were changed")
 
 // unlessDone drops what a stop caused.
 func unlessDone(ctx context.Context, err error) error {
@@ -76,6 +83,9 @@ func (r *run) loop(ctx context.Context) error {
 			continue
 		}
 		r.quiet.over(cannotReachDatabase)
+		if s.Lanes != r.lanes && s.mode() != over {
+			return errRelaned
+		}
 		switch m := s.mode(); m {
 		case over:
 			return nil
@@ -112,7 +122,7 @@ func (r *run) during(ctx context.Context, m mode, often time.Duration, renew, wo
 				return err
 			}
 			r.pace.Store(int64(s.Every))
-			if s.mode() != m {
+			if s.mode() != m || s.Lanes != r.lanes {
 				stop(errMoved)
 			}
 			return nil

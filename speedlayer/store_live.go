@@ -85,8 +85,13 @@ func (c claims) args(ref job.Ref) pgx.NamedArgs {
 }
 
 // claimPositions takes up to n positions of the version that nobody holds.
+// With lanes, those of one lane come together, so that as few agents as may be write to the same rows.
 func (r *run) claimPositions(ctx context.Context, n int) ([]heldPosition, error) {
-	return pg.Claim[heldPosition](ctx, r.Pool, leasedPosition, r.Agent, r.config.Lease, n, whereVersion, refArgs(r.ref))
+	l := leasedPosition
+	if r.lanes > 1 {
+		l.Pick = fmt.Sprintf("partition %% %d, topic_id, partition", r.lanes)
+	}
+	return pg.Claim[heldPosition](ctx, r.Pool, l, r.Agent, r.config.Lease, n, whereVersion, refArgs(r.ref))
 }
 
 // reclaim gives up what is held and claims it again, which waits for a commit of ours that may still be in flight. What

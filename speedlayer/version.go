@@ -19,7 +19,8 @@ const (
 SELECT phase, paused_at IS NOT NULL AS paused, lanes, dialect, spec, layout
   FROM kappactl.version WHERE job = @job AND number = @number`
 	sqlPhase = `
-SELECT phase, paused_at IS NOT NULL AS paused, coalesce((spec #> '{live,every}')::bigint, 0) AS every FROM kappactl.version WHERE job = @job AND number = @number`
+SELECT phase, paused_at IS NOT NULL AS paused, coalesce((spec #> '{live,every}')::bigint, 0) AS every, lanes
+  FROM kappactl.version WHERE job = @job AND number = @number`
 )
 
 // version is one version with all that its work needs. It is not changed once loaded.
@@ -38,7 +39,8 @@ type version struct {
 type standing struct {
 	Phase  string
 	Paused bool
-	Every  time.Duration // live.every, which a deploy changes in place
+	Every  time.Duration // live.every and live.lanes, which a deploy changes in place
+	Lanes  int
 }
 
 // mode is what a standing asks of an agent.
@@ -106,7 +108,7 @@ func (e *Engine) load(ctx context.Context, ref job.Ref) (*version, error) {
 
 func (e *Engine) standing(ctx context.Context, ref job.Ref) (standing, error) {
 	var s standing
-	err := e.Pool.QueryRow(ctx, sqlPhase, refArgs(ref)).Scan(&s.Phase, &s.Paused, &s.Every)
+	err := e.Pool.QueryRow(ctx, sqlPhase, refArgs(ref)).Scan(&s.Phase, &s.Paused, &s.Every, &s.Lanes)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return standing{Phase: string(job.Retired)}, nil
 	}

@@ -42,6 +42,11 @@ func produceClicks(t *testing.T, brokers []string, topic string, from, n int) {
 	}, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 }
 
+// inLanes is a job whose keys are spread over n lanes.
+func inLanes(text string, n int) string {
+	return strings.Replace(text, "live: {every: 20ms}", fmt.Sprintf("live: {every: 20ms, lanes: %d}", n), 1)
+}
+
 // replayPoints and livePoints are the steps at which the agent is killed (internal/faultpoint).
 var (
 	replayPoints = []string{
@@ -72,7 +77,8 @@ func TestKilledAgentLosesAndDoublesNothing(t *testing.T) {
 			produceClicks(t, brokers, topic, round*20_000, 20_000)
 			if round%2 == 0 {
 				point := replayPoints[round/2%len(replayPoints)]
-				killed[point] += w.killedInReplay(fmt.Sprintf(clicksJob, topic, round), point, round)
+				text := inLanes(fmt.Sprintf(clicksJob, topic, round), 1+round/2%4)
+				killed[point] += w.killedInReplay(text, point, round)
 			} else {
 				point := livePoints[round/2%len(livePoints)]
 				killed[point] += w.killedInLive(point)
@@ -158,6 +164,33 @@ func (w *world) caughtUp(job string) {
 	kafkatest.Until(w.t, job+" has caught up", func() bool {
 		return w.run("status", job, "--exit-code").code == 0
 	})
+}
+
+// TestLanesAreChangedInPlace deploys the same job with other lanes, under two agents: nothing is replayed and nothing doubled.
+func TestLanesAreChangedInPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, kafkatest.Fake(t))
+	topic := kafkatest.Name("clicks")
+	kafkatest.Topic(t, w.brokers, topic, 4, nil)
+	produceClicks(t, w.brokers, topic, 0, 10_000)
+	w.serve()
+	w.serve()
+	text := fmt.Sprintf(clicksJob, topic, 0)
+	w.ok("deploy", w.file("clicks.yaml", text))
+	for i, n := range []int{4, 2} {
+		out := w.code(0, "deploy", w.file("clicks.yaml", inLanes(text, n)))
+		if !strings.Contains(out.stdout+out.stderr, "live.lanes") {
+			t.Errorf("deploy does not say what it applied:\n%s%s", out.stdout, out.stderr)
+		}
+		produceClicks(t, w.brokers, topic, (i+1)*10_000, 10_000)
+		w.caughtUp("clicks")
+		w.equal("clicks")
+	}
+	var lanes, numbers int
+	err := w.pool.QueryRow(t.Context(), `SELECT (SELECT count(DISTINCT lane) FROM public.clicks__v1), (SELECT count(*) FROM kappactl.version)`).Scan(&lanes, &numbers)
+	if err != nil || lanes < 2 || numbers != 1 {
+		t.Errorf("%d lanes hold rows of %d versions (%v): want several of one", lanes, numbers, err)
+	}
 }
 
 // TestPausedAgentIsFenced stops an agent in mid commit, lets another take its leases and lets the first go on.

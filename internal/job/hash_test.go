@@ -66,7 +66,7 @@ func TestWhatIsAppliedInPlaceDoesNotChangeTheHash(t *testing.T) {
 		"comments":               {"query: SELECT", "query: |\n  -- views 'so far\n  /* a /* nested */ one */ SELECT"},
 		"view columns":           {"{view: pageviews}", "{view: pageviews, columns: {twice: views * 2}, where: views > 0, indexes: [[url]], keep: 90d, grant: {select: [a]}}"},
 		"name and team":          {"job: pageviews", "job: other\nteam: growth"},
-		"checks, tests and ways": {"serve:", "checks: [{name: a, sql: SELECT true}]\ntests: [{name: a, given: [], expect: []}]\nlive: {every: 1s}\nready: {stable_for: 1s}\npromote: auto\nkeep_old: 1h\nserve:"},
+		"checks, tests and ways": {"serve:", "checks: [{name: a, sql: SELECT true}]\ntests: [{name: a, given: [], expect: []}]\nlive: {every: 1s, lanes: 4}\nready: {stable_for: 1s}\npromote: auto\nkeep_old: 1h\nserve:"},
 	}
 	for name, c := range changes {
 		t.Run(name, func(t *testing.T) {

@@ -27,6 +27,7 @@ func specKeys(s *Spec) strict.Value {
 		)},
 		strict.Key{Name: "live", Value: strict.Mapping(
 			strict.Key{Name: "every", Value: duration(&s.Live.Every, 10*time.Millisecond, time.Minute)},
+			strict.Key{Name: "lanes", Value: strict.Int(&s.Live.Lanes, 1, MaxLanes)},
 		)},
 		strict.Key{Name: "ready", Value: strict.Mapping(
 			strict.Key{Name: "max_lag_time", Value: duration(&s.Ready.MaxLagTime, time.Millisecond, maxDays)},

@@ -45,6 +45,7 @@ func meaning(path string) string {
 		"replay.max_rate":                 "Bytes a second over all workers; 0 is no limit.",
 		"live":                            "How new records are taken up.",
 		"live.every":                      "How often results are committed. Default: 250ms.",
+		"live.lanes":                      "Over how many rows a rollup's key is spread, by partition, so that agents do not wait for each other. Default: 1.",
 		"ready":                           "When a version counts as caught up, on every partition.",
 		"ready.max_lag_time":              "At most this far behind in time. Default: 5s.",
 		"ready.max_lag":                   "Or at most this many unread records; 0: only the time counts.",

@@ -71,7 +71,7 @@ func TestEveryKeyArrives(t *testing.T) {
 			{Name: "close_to_live", Diff: &job.DiffLimit{MaxChanged: 0.01}, When: "before", Every: time.Minute, Timeout: 30 * time.Second},
 		},
 		Replay:  job.Replay{Start: "earliest", MaxRate: 50_000_000},
-		Live:    job.LiveSettings{Every: 250 * time.Millisecond},
+		Live:    job.LiveSettings{Every: 250 * time.Millisecond, Lanes: 4},
 		Ready:   job.ReadySettings{MaxLagTime: 5 * time.Second, StableFor: 10 * time.Second},
 		Promote: job.PromoteManual, KeepOld: 24 * time.Hour, AutoRetire: true,
 		Tests: []job.Test{{

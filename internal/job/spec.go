@@ -121,7 +121,15 @@ type Replay struct {
 // LiveSettings is how new records are committed.
 type LiveSettings struct {
 	Every time.Duration `json:"every"`
+	// Lanes is how many rows a rollup's key is spread over, by partition; 0 means 1.
+	Lanes int `json:"lanes,omitempty"`
 }
+
+// LaneCount is Lanes with its default.
+func (l LiveSettings) LaneCount() int { return max(l.Lanes, 1) }
+
+// MaxLanes is the largest number of lanes: readers merge as many rows a key.
+const MaxLanes = 64
 
 // ReadySettings is when a version counts as caught up: lag time or unread records within the limit, for StableFor.
 type ReadySettings struct {

@@ -14,7 +14,9 @@ import (
 type Leased struct {
 	Table string // kappactl.segment
 	Key   string // primary key columns, comma-separated
-	Order string // ORDER BY of who is claimed first
+	Order string // ORDER BY of who is claimed first, in which rows are locked
+	// Pick, when it is not empty, is the ORDER BY of who is claimed first, in place of Order; rows are still locked in Order.
+	Pick string
 	// Columns are the columns that Claim and Renew return into their T, comma-separated.
 	Columns string
 	// Wait waits for a row that another transaction holds instead of passing over it, so that a claim comes after a
@@ -28,6 +30,10 @@ func Claim[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.D
 	lock := "FOR UPDATE SKIP LOCKED"
 	if l.Wait {
 		lock = "FOR UPDATE"
+	}
+	if l.Pick != "" {
+		where = fmt.Sprintf(`(%[2]s) IN (SELECT %[2]s FROM %[1]s AS r WHERE (r.owner IS NULL OR r.lease < clock_timestamp()) AND (%[3]s) ORDER BY %[4]s LIMIT @lease_limit)`,
+			l.Table, l.Key, where, l.Pick)
 	}
 	sql := fmt.Sprintf(`UPDATE %[1]s AS r SET claim = r.claim + 1, owner = @lease_owner, lease = clock_timestamp() + @lease_ttl::interval
 		WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s AS r

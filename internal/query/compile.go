@@ -86,6 +86,9 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 	}
 	compiled.Layout.Indexes = spec.Serve.Indexes
 	compiled.Layout.Keep = keepOf(spec, compiled.Layout)
+	if n := spec.Live.LaneCount(); n > 1 {
+		compiled.Layout.Lanes = n
+	}
 	return compiled, nil
 }
 

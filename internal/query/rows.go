@@ -92,6 +92,10 @@ func (c *compiler) checkRowSettings() {
 			}
 		}
 	}
+	if c.spec.Live.LaneCount() > 1 {
+		c.refused.problems = append(c.refused.problems, c.spec.Problem("live.lanes", job.PostgreSQL,
+			"live.lanes is for queries with an aggregate: rows are written once or by key, and nothing merges them", "remove it"))
+	}
 	if c.spec.Serve.Keep > 0 {
 		c.refused.serve("keep", "serve.keep is for queries with a time among their group keys", "remove it; old rows can be hidden with serve.where")
 	}

@@ -73,6 +73,7 @@ func TestSettingsOfRowJobsAreJudged(t *testing.T) {
 		{"key: [id]", "key: [nobody]", `"nobody" is not a column of the query`},
 		{"key: [id]", "key: [id], order_by: nobody", `"nobody" is not a column of the query`},
 		{"key: [id]", "key: [id], indexes: [[nobody]]", `"nobody" is not a column of the version table`},
+		{"serve:", "live: {lanes: 2}\nserve:", "live.lanes is for queries with an aggregate"},
 		{"key: [id]", "key: [id], keep: 30d", "serve.keep is for queries with a time among their group keys"},
 		{"name, balance, seen FROM (", "name, tags, balance, seen FROM (", "does not bind"},
 		{"SELECT decode(_key) AS id, name", "SELECT decode(_key) AS id, decode(_key) AS id, name", "two columns are named"},
