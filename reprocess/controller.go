@@ -43,6 +43,7 @@ type Config struct {
 	ExtendRounds    int           // default 3
 	Replays         int           // versions that replay at once, over all agents; default 2
 	CheckFresh      time.Duration // how old a passed check may be at the flip, default 30 s
+	FirstSample     time.Duration // how long a promote waits for the first sample of an agent that has just taken over, default 15 s
 }
 
 // Controller moves versions through their life. It is safe for concurrent use: every deployment and request under a
@@ -87,6 +88,7 @@ func NewController(d Deps, c Config) *Controller {
 	c.ExtendRounds = cmp.Or(c.ExtendRounds, 3)
 	c.Replays = cmp.Or(c.Replays, 2)
 	c.CheckFresh = cmp.Or(c.CheckFresh, 30*time.Second)
+	c.FirstSample = cmp.Or(c.FirstSample, 15*time.Second)
 	return &Controller{Deps: d, config: c, rand: lockedRand{r: d.Rand}}
 }
 

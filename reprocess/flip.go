@@ -21,9 +21,11 @@ type flip struct {
 	args  Args
 	back  bool // a rollback
 
-	by   string // holder of the barrier; empty when there is none
-	line line
-	took func() time.Duration // since the try began
+	by      string // holder of the barrier; empty when there is none
+	line    line
+	ignored []Blocker            // readers with an older snapshot that were not waited for
+	behind  string               // how far a version is that readers go back to although it is behind; empty when it is not
+	took    func() time.Duration // since the try began
 }
 
 // until repeats try, with jitter, while it may still succeed and the deadline is not over.
@@ -166,18 +168,19 @@ func (c *Controller) conditions(ctx context.Context, tx *pg.Tx, f *flip, j jobRo
 	if err := f.ready(ctx, tx); err != nil {
 		return err
 	}
-	if f.by == "" || f.args.IgnoreSnapshots {
+	if f.by == "" {
 		return nil
 	}
 	older, all, err := olderSnapshots(ctx, tx, f.line)
 	if err != nil || len(older) == 0 {
 		return err
 	}
-	cause := "readers have a snapshot open that is older than the flip; they could see counters fall (--ignore-snapshots flips all the same)"
-	if !all {
-		cause += "; without pg_read_all_stats newer ones cannot be told from older ones, so this may wait needlessly"
+	if f.args.IgnoreSnapshots {
+		f.ignored = older
+		return nil
 	}
-	return &tryAgain{cause: cause, blockers: older}
+	return &tryAgain{cause: "readers have a snapshot open that is older than the flip; they could see counters fall (--ignore-snapshots flips all the same)" +
+		needlessly(all), blockers: older}
 }
 
 // ready says whether the version may be shown by what was sampled of it.
@@ -232,10 +235,12 @@ func (f *flip) write(ctx context.Context, tx *pg.Tx) (string, error) {
 			return "", err
 		}
 	}
-	if err := becomeLive(ctx, tx, f.st.ref(), f.from, keep, f.back); err != nil {
+	err := becomeLive(ctx, tx, f.st.ref(), f.from, keep, f.back)
+	if err != nil {
 		return "", err
 	}
 	text, next := f.words(keep)
+	text += f.warnings()
 	if err := f.deployments(ctx, tx, keep, text); err != nil {
 		return "", err
 	}
@@ -244,7 +249,10 @@ func (f *flip) write(ctx context.Context, tx *pg.Tx) (string, error) {
 		kind = "rolled back"
 	}
 	e := f.st.entry(kind, "%s", text)
-	e.By, e.Detail = f.actor.by, map[string]float64{"seconds": f.took().Seconds()}
+	e.By = f.actor.by
+	if e.Detail, err = f.detail(ctx, tx); err != nil {
+		return "", err
+	}
 	if err := addEvent(ctx, tx, e); err != nil {
 		return "", err
 	}
@@ -273,20 +281,6 @@ func (f *flip) deployments(ctx context.Context, tx *pg.Tx, keep time.Duration, t
 		return err
 	}
 	return promoted(ctx, tx, f.st, f.from, keep)
-}
-
-// words say what the flip did and how to undo it.
-func (f *flip) words(keep time.Duration) (text, next string) {
-	to := f.st.ref()
-	switch {
-	case f.from == nil:
-		return fmt.Sprintf("%s is live", to), "kappactl status " + f.st.Job
-	case f.back && f.actor.reason != "":
-		return fmt.Sprintf("rolled back to %s: %s", to, f.actor.reason), "kappactl status " + f.st.Job
-	case f.back:
-		return fmt.Sprintf("rolled back: %s is live again, %s stays for %s", to, f.from.Number, words(keep)), "kappactl deploy FILE --again"
-	}
-	return fmt.Sprintf("%s is live, %s stays for %s", to, f.from.Number, words(keep)), "kappactl rollback " + f.st.Job
 }
 
 // switchView makes the view read the version, queueing before readers for no longer than LockTimeout.

@@ -9,7 +9,7 @@ import (
 
 // promote makes readers see ref: checks at one snapshot, then the flip under a barrier, tried until the deadline.
 func (c *Controller) promote(ctx context.Context, a actor, ref job.Ref, args Args) (string, error) {
-	tried := false
+	tried, began := false, c.Now()
 	return c.until(ctx, Promote, ref, func(ctx context.Context) (string, error) {
 		st, err := readState(ctx, c.Pool, ref)
 		if err != nil {
@@ -19,8 +19,25 @@ func (c *Controller) promote(ctx context.Context, a actor, ref job.Ref, args Arg
 			return fmt.Sprintf("%s is live", ref), nil // the commit whose outcome was not known
 		}
 		tried = true
+		if c.Now().Sub(began) < c.config.FirstSample {
+			if err := c.sampledFirst(ctx, st); err != nil {
+				return "", err
+			}
+		}
 		return c.tryPromote(ctx, a, st, args)
 	})
+}
+
+// sampledFirst holds back judgement on a version that catches up while its numbers are those of an agent that is gone.
+func (c *Controller) sampledFirst(ctx context.Context, st *state) error {
+	if st.Phase != job.CatchingUp || st.PausedAt != nil {
+		return nil
+	}
+	v, fresh, err := lastVerdict(ctx, c.Pool, st.ref())
+	if err != nil || fresh && v.Verdict != job.Starting {
+		return err
+	}
+	return &tryAgain{cause: fmt.Sprintf("%s is %s: %s", st.ref(), v.Verdict, v.Reason), notReady: true}
 }
 
 func (c *Controller) tryPromote(ctx context.Context, a actor, st *state, args Args) (string, error) {

@@ -138,7 +138,7 @@ func TestRollbackToAVersionThatStoppedReadingNeedsStale(t *testing.T) {
 	if a.Code != job.ExitNotCaughtUp || w.live() != "v2" {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "lagging", "1000 records")
+	has(t, a.Text, "lagging", "it is 1000 records, ", " behind; going back to it loses what came since")
 	has(t, a.Next, "--stale")
 	w.setIdle(1, false)
 	w.await("ready", func() bool { return w.version(1).Verdict == job.Ready })
@@ -158,10 +158,14 @@ func TestRollbackWithStaleGoesBackToAVersionBehind(t *testing.T) {
 	w.setIdle(1, true)
 	w.brokers.produce(0, 10)
 	w.exact()
-	w.must(1, reprocess.Rollback, reprocess.Args{Stale: true})
-	if w.live() != "v1" || w.shown() != 100 {
-		t.Errorf("live %s shows %d", w.live(), w.shown())
+	w.await("the lag", func() bool { v := w.version(1); return v.LagRecords != nil && *v.LagRecords == 10 })
+	a := w.ask(1, reprocess.Rollback, reprocess.Args{Stale: true})
+	if a.Code != job.ExitOK || w.live() != "v1" || w.shown() != 100 {
+		t.Errorf("live %s shows %d: %+v", w.live(), w.shown(), a)
 	}
+	has(t, a.Text, "warning: counts/v1 was not up to date: 10 records, ", "readers miss what came since")
+	w.setIdle(1, false)
+	w.exact()
 }
 
 func TestALiveVersionThatIsDownNeedsTheFlag(t *testing.T) {

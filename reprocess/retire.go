@@ -71,13 +71,13 @@ func (c *Controller) retirable(ctx context.Context, tx *pg.Tx, st *state, args A
 		return refuse(job.ExitConflict, "drop them or let them read "+st.view().String()+" instead",
 			"other relations read the table of %s: %s", st.ref(), strings.Join(names, ", "))
 	}
-	readers, err := readersSince(ctx, tx, st.PhaseSince)
+	readers, all, err := readersSince(ctx, tx, st.ref(), st.PhaseSince)
 	if err != nil {
 		return err
 	}
 	if len(readers) > 0 {
 		return refuse(job.ExitConflict, fmt.Sprintf("kappactl retire %s %s", st.Job, job.Number(st.Number)),
-			"readers have a snapshot open that is older than the flip:%s", lines(readers))
+			"readers have a snapshot open that is older than the flip%s:%s", needlessly(all), lines(readers))
 	}
 	return nil
 }

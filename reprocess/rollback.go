@@ -25,7 +25,11 @@ func (c *Controller) rollback(ctx context.Context, a actor, to job.Ref, args Arg
 
 func (c *Controller) tryRollback(ctx context.Context, a actor, st *state, args Args) (string, error) {
 	live := st.liveRef()
-	if err := c.canGoBack(ctx, st, args); err != nil {
+	behind, err := readBehind(ctx, c.Pool, st.ref())
+	if err != nil {
+		return "", err
+	}
+	if err := c.canGoBack(ctx, st, args, behind); err != nil {
 		return "", err
 	}
 	down, _, err := c.down(ctx, live)
@@ -33,14 +37,17 @@ func (c *Controller) tryRollback(ctx context.Context, a actor, st *state, args A
 		return "", err
 	}
 	f := &flip{actor: a, st: st, from: live, args: args, back: true}
-	if !down && !args.Stale {
+	switch {
+	case args.Stale:
+		f.behind = behind.stale(st)
+	case !down:
 		f.by = c.holder(st.ref())
 	}
 	return c.run(ctx, f)
 }
 
 // canGoBack refuses a version that readers cannot go back to, or not without losing what came since.
-func (c *Controller) canGoBack(ctx context.Context, st *state, args Args) error {
+func (c *Controller) canGoBack(ctx context.Context, st *state, args Args, behind behind) error {
 	status := "kappactl status " + st.Job
 	switch {
 	case st.Live == nil:
@@ -54,12 +61,13 @@ func (c *Controller) canGoBack(ctx context.Context, st *state, args Args) error 
 	}
 	force := fmt.Sprintf("kappactl rollback %s %s --stale", st.Job, job.Number(st.Number))
 	if st.StaleSince != nil {
-		return refuse(job.ExitUnhealthy, force, "%s is standby (stale since %s): %s; going back to it loses what came since",
-			st.ref(), st.StaleSince.UTC().Format("2006-01-02T15:04:05Z"), st.Reason)
+		return refuse(job.ExitUnhealthy, force, "%s is standby (stale since %s): %s; it is %s; going back to it loses what came since",
+			st.ref(), st.StaleSince.UTC().Format("2006-01-02T15:04:05Z"), st.Reason, behind)
 	}
 	if st.PausedAt != nil {
 		return refuse(job.ExitUnhealthy, force+", or: kappactl resume "+st.Job,
-			"%s is standby and paused since %s; going back to it loses what came since", st.ref(), st.PausedAt.UTC().Format("2006-01-02T15:04:05Z"))
+			"%s is standby and paused since %s; it is %s; going back to it loses what came since",
+			st.ref(), st.PausedAt.UTC().Format("2006-01-02T15:04:05Z"), behind)
 	}
 	v, err := freshVerdict(ctx, c.Pool, st.ref())
 	if err != nil {
@@ -69,7 +77,8 @@ func (c *Controller) canGoBack(ctx context.Context, st *state, args Args) error 
 	case job.Unhealthy:
 		return refuse(job.ExitUnhealthy, force, "%s is standby and unhealthy: %s", st.ref(), v.Reason)
 	case job.Stalled, job.Lagging, job.NotConverging, job.BlockedByTxn:
-		return refuse(job.ExitNotCaughtUp, force, "%s is standby and %s: %s; going back to it loses what came since", st.ref(), v.Verdict, v.Reason)
+		return refuse(job.ExitNotCaughtUp, force, "%s is standby and %s: %s; it is %s; going back to it loses what came since",
+			st.ref(), v.Verdict, v.Reason, behind)
 	case job.Unknown, job.Starting, job.ReplayingRanges, job.Holding, job.Ready:
 	}
 	return nil

@@ -44,14 +44,21 @@ func (w *watch) flipOnly(ctx context.Context, st *state) (next, error) {
 	if !st.FlipOnly {
 		return later, nil
 	}
-	if st.isLive() {
-		err := w.c.apply(ctx, st)
-		if a, ok := answerOf(err); err != nil && ok {
-			return w.notApplied(ctx, st, a)
-		}
-		return again, err
+	if !st.isLive() {
+		return w.promoteItself(ctx, st)
 	}
-	return w.promoteItself(ctx, st)
+	err := w.during(ctx, st, func(ctx context.Context) error { return w.c.apply(ctx, st) })
+	a, refused := answerOf(err)
+	switch {
+	case err == nil:
+		return again, nil
+	case refused:
+	case ctx.Err() != nil || errors.Is(err, errLost) || pg.Unreachable(err) || pg.Retryable(err):
+		return done, err
+	default: // it would come again at every try, and the rollback window waits
+		a = Answer{Code: job.ExitFailed, Text: err.Error(), Next: "correct the cause, then kappactl deploy FILE"}
+	}
+	return w.notApplied(ctx, st, a)
 }
 
 // observing ends the rollback window, and flips back when a check fails twice in a row.

@@ -3,6 +3,7 @@ package reprocess
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,11 +15,11 @@ import (
 
 // Blocker is a session that a flip or a drop waits for. It carries no query text and no data.
 type Blocker struct {
-	PID         int
-	Username    string
-	Application string
-	Age         float64    // seconds since its transaction began; 0 when that may not be seen
-	QueryStart  *time.Time // of its last statement
+	PID         int        `json:"pid"`
+	Username    string     `json:"user"`
+	Application string     `json:"application"`
+	Age         float64    `json:"age_seconds"` // since its transaction began; 0 when that may not be seen
+	QueryStart  *time.Time `json:"query_start"` // of its last statement
 }
 
 func (b Blocker) String() string {
@@ -60,6 +61,25 @@ func drawLine(ctx context.Context, db pg.DB) (line, error) {
 // are agents at work, not readers. all is false when xact_start of other users may not be seen: the answer can then hold
 // transactions begun after the line.
 func olderSnapshots(ctx context.Context, db pg.DB, l line) (found []Blocker, all bool, err error) {
+	return snapshots(ctx, db, pgx.NamedArgs{"xid": l.xid, "at": l.at})
+}
+
+// readersSince are the clients with a snapshot that does not hold the flip by which readers left a version; since is when
+// that was. A flip of a release that did not note its transaction is told by the time alone.
+func readersSince(ctx context.Context, db pg.DB, ref job.Ref, since time.Time) (found []Blocker, all bool, err error) {
+	var xid string
+	err = db.QueryRow(ctx, `SELECT coalesce((SELECT ((detail ->> 'xid')::numeric + 1)::text FROM kappactl.event
+			WHERE job = @job AND kind IN ('promoted', 'rolled back') AND detail ->> 'from' = @number::text ORDER BY id DESC LIMIT 1), '')`,
+		pgx.NamedArgs{"job": string(ref.Job), "number": strconv.Itoa(int(ref.Number))}).Scan(&xid)
+	if err != nil {
+		return nil, false, fmt.Errorf("read the flip away from %s: %w", ref, err)
+	}
+	return snapshots(ctx, db, pgx.NamedArgs{"xid": xid, "at": since.Add(slowLock)})
+}
+
+// snapshots are the clients whose snapshot lacks a transaction before xid and was taken in a transaction begun before
+// at, as far as that may be seen. Without an xid nothing is known of those whose begin may not be seen.
+func snapshots(ctx context.Context, db pg.DB, args pgx.NamedArgs) (found []Blocker, all bool, err error) {
 	err = db.QueryRow(ctx, `SELECT pg_has_role(current_user, 'pg_read_all_stats', 'USAGE')`).Scan(&all)
 	if err != nil {
 		return nil, false, fmt.Errorf("read rights on statistics: %w", err)
@@ -68,20 +88,19 @@ func olderSnapshots(ctx context.Context, db pg.DB, l line) (found []Blocker, all
 		WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
 		  AND coalesce(a.backend_type, 'client backend') = 'client backend'
 		  AND coalesce(a.application_name, '') <> current_setting('application_name')
-		  AND a.backend_xmin IS NOT NULL AND age(a.backend_xmin) > age(@xid::text::xid8::xid)
+		  AND a.backend_xmin IS NOT NULL
+		  AND (@xid::text = '' OR age(a.backend_xmin) > age(nullif(@xid::text, '')::xid8::xid))
 		  AND (a.xact_start IS NULL OR a.xact_start < @at::timestamptz)
-		ORDER BY a.pid`, pgx.NamedArgs{"xid": l.xid, "at": l.at})
+		ORDER BY a.pid`, args)
 	return found, all, wrap(err, "look for open snapshots")
 }
 
-// readersSince are the clients with a snapshot whose transaction began before a moment.
-func readersSince(ctx context.Context, db pg.DB, at time.Time) ([]Blocker, error) {
-	found, err := collect[Blocker](ctx, db, `SELECT `+blockerColumns+` FROM pg_stat_activity a
-		WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
-		  AND coalesce(a.application_name, '') <> current_setting('application_name')
-		  AND a.backend_xmin IS NOT NULL AND a.xact_start < @at::timestamptz
-		ORDER BY a.pid`, pgx.NamedArgs{"at": at})
-	return found, wrap(err, "look for open snapshots")
+// needlessly says what the right to see when transactions began is missing for.
+func needlessly(all bool) string {
+	if all {
+		return ""
+	}
+	return "; without pg_read_all_stats newer ones cannot be told from older ones, so this may wait needlessly"
 }
 
 // lockHolders are the sessions that hold a lock on the view, which the flip has to wait for.

@@ -15,7 +15,7 @@ const (
 // track remembers the samples of one partition that lag time, rates and stalls are judged by. One controller owns it.
 type track struct {
 	phase     job.Phase
-	seen      time.Time // first sample in this phase
+	owned     time.Time // last sample at which a worker held it or it was paused, else the first in this phase
 	progress  time.Time // when read last grew
 	heldSince time.Time // when the last stable offset stopped behind the end; zero while it is there
 	stable    int64
@@ -50,6 +50,9 @@ func (t *track) seed(at time.Time, position, end int64, lag time.Duration) {
 // observe takes the sample s made at now and fills what the samples before it tell.
 func (t *track) observe(now time.Time, s *Sample) {
 	t.enter(now, s.Phase)
+	if s.Owned || s.Paused {
+		t.owned = now
+	}
 	read := s.End - s.Unread()
 	if n := len(t.window); n == 0 || read > t.window[n-1].read || s.readable() == 0 {
 		t.progress = now
@@ -66,7 +69,7 @@ func (t *track) observe(now time.Time, s *Sample) {
 		t.window = t.window[1:]
 	}
 	s.LagTime = t.lag(now, s)
-	s.SinceSeen, s.Idle = now.Sub(t.seen), now.Sub(t.progress)
+	s.Unowned, s.Idle = now.Sub(t.owned), now.Sub(t.progress)
 	if !t.heldSince.IsZero() {
 		s.Held = now.Sub(t.heldSince)
 	}
@@ -77,11 +80,11 @@ func (t *track) observe(now time.Time, s *Sample) {
 
 // enter forgets what was seen in a phase in which positions meant something else.
 func (t *track) enter(now time.Time, phase job.Phase) {
-	if !t.seen.IsZero() && (t.phase == phase || t.phase.Consumes() && phase.Consumes()) {
+	if !t.owned.IsZero() && (t.phase == phase || t.phase.Consumes() && phase.Consumes()) {
 		t.phase = phase
 		return
 	}
-	t.phase, t.seen, t.progress, t.window = phase, now, now, nil
+	t.phase, t.owned, t.progress, t.window = phase, now, now, nil
 }
 
 // lag is the age of the oldest end offset sampled that the position has not reached, zero when it has reached all.

@@ -174,3 +174,21 @@ func TestManyUnreadEndsAreThinnedWithoutLosingTheOldest(t *testing.T) {
 		t.Errorf("%d ends, %d moments are kept", len(tr.ends), len(tr.window))
 	}
 }
+
+func TestAPartitionThatAWorkerGaveUpAMomentAgoIsStarting(t *testing.T) {
+	var k track
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, c := range []struct {
+		after time.Duration
+		owned bool
+		want  job.Verdict
+	}{{0, true, job.Ready}, {time.Hour, true, job.Ready}, {time.Second, false, job.Starting}, {28 * time.Second, false, job.Starting}, {2 * time.Second, false, job.Stalled}} {
+		now = now.Add(c.after)
+		s := good()
+		s.Owned = c.owned
+		k.observe(now, &s)
+		if got := Judge(s, limits()); got.Verdict != c.want {
+			t.Errorf("sample %d: %+v, want %s", i, got, c.want)
+		}
+	}
+}

@@ -32,13 +32,13 @@ type Sample struct {
 	LogStart, LastStable, End int64
 
 	// What the samples before this one tell.
-	LagTime   time.Duration // age of the end offset that the position has not reached
-	SinceSeen time.Duration // since the partition was first sampled in this phase
-	Idle      time.Duration // since it last made progress
-	Held      time.Duration // since the last stable offset is behind the end
-	Before    *int64        // unread records convergingWithin ago; nil when not sampled that long
-	Queued    string        // why the replay has not begun; empty when it has
-	Live      *int64        // live's position on this partition; nil when live does not read it or is down
+	LagTime time.Duration // age of the end offset that the position has not reached
+	Unowned time.Duration // since a worker held it last, or it was first sampled in this phase
+	Idle    time.Duration // since it last made progress
+	Held    time.Duration // since the last stable offset is behind the end
+	Before  *int64        // unread records convergingWithin ago; nil when not sampled that long
+	Queued  string        // why the replay has not begun; empty when it has
+	Live    *int64        // live's position on this partition; nil when live does not read it or is down
 }
 
 func (s Sample) replaying() bool { return s.Phase == job.Replaying || s.Phase == job.Building }
@@ -90,7 +90,7 @@ func judge(s Sample, limits job.ReadySettings) Judged {
 		return Judged{job.Stalled, "paused"}
 	case s.replaying():
 		return judgeReplay(s)
-	case !s.Owned && s.SinceSeen < stalledAfter:
+	case !s.Owned && s.Unowned < stalledAfter:
 		return Judged{job.Starting, "no worker has taken it yet"}
 	case !s.Owned:
 		return Judged{job.Stalled, "no worker reads it"}

@@ -17,7 +17,7 @@ func limits() job.ReadySettings { return job.ReadySettings{MaxLagTime: 5 * time.
 func good() Sample {
 	return Sample{
 		Partition: job.Partition{Topic: "t", ID: 3}, Phase: job.CatchingUp, Owned: true,
-		Position: 100, LastStable: 100, End: 100, SinceSeen: time.Minute,
+		Position: 100, LastStable: 100, End: 100, Unowned: time.Minute,
 	}
 }
 
@@ -38,7 +38,7 @@ func TestTheFirstRuleThatMatchesWins(t *testing.T) {
 		"held for a minute":              {func(s *Sample) { s.Position, s.LastStable, s.Held = 2, 2, time.Minute }, job.BlockedByTxn, "0 readable, 98 held behind an open transaction"},
 		"held for a moment":              {func(s *Sample) { s.Position, s.LastStable, s.Held, s.LagTime = 2, 2, time.Second, time.Second }, job.Ready, ""},
 		"held for longer":                {func(s *Sample) { s.Position, s.LastStable, s.Held, s.LagTime = 2, 2, 6*time.Second, 6*time.Second }, job.Lagging, "98 held"},
-		"no worker yet":                  {func(s *Sample) { s.Owned, s.SinceSeen = false, time.Second }, job.Starting, "no worker"},
+		"no worker yet":                  {func(s *Sample) { s.Owned, s.Unowned = false, time.Second }, job.Starting, "no worker"},
 		"no worker for long":             {func(s *Sample) { s.Owned = false }, job.Stalled, "no worker"},
 		"paused":                         {func(s *Sample) { s.Paused = true }, job.Stalled, "paused"},
 		"staged":                         {func(s *Sample) { s.Phase = job.Staged }, job.Starting, ""},
@@ -127,7 +127,7 @@ func anySample(t *rapid.T) Sample {
 		Paused: rapid.Bool().Draw(t, "paused"), Unknown: rapid.SampledFrom([]string{"", "", "no leader"}).Draw(t, "unknown"),
 		Owned: rapid.Bool().Draw(t, "owned"), Position: offset.Draw(t, "position"), Remaining: offset.Draw(t, "remaining"),
 		FrozenEnd: offset.Draw(t, "frozen"), LastStable: offset.Draw(t, "stable"), End: offset.Draw(t, "end"),
-		LagTime: span("lag"), SinceSeen: span("seen"), Idle: span("idle"), Held: span("held"),
+		LagTime: span("lag"), Unowned: span("seen"), Idle: span("idle"), Held: span("held"),
 	}
 	s.Fault.Kind = rapid.SampledFrom([]job.FaultKind{"", "", "", job.FaultGap, job.FaultQuery}).Draw(t, "fault")
 	if rapid.Bool().Draw(t, "before") {

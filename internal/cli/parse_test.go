@@ -81,7 +81,7 @@ func TestActFlags(t *testing.T) {
 	expect(t, newPromote, promoteOptions{target: at("pageviews", 3)}, "pageviews", "3")
 	expect(t, newPromote, promoteOptions{target: at("pageviews", 3)}, "pageviews/v3")
 	expect(t, newPromote, promoteOptions{target: target{Job: "pageviews"}}, "pageviews")
-	expect(t, newRollback, rollbackOptions{target: at("pageviews", 1), stale: true}, "pageviews", "v1", "--stale")
+	expect(t, newRollback, rollbackOptions{target: at("pageviews", 1), stale: true, ignoreSnapshots: true}, "pageviews", "v1", "--stale", "--ignore-snapshots")
 	expect(t, newAbort, abortOptions{target: target{Job: "a"}, dryRun: true}, "a", "--dry-run")
 	expect(t, newPause, pauseOptions{target: at("a", 2)}, "a", "v2")
 	expect(t, newResume, resumeOptions{target: at("a", 2), dryRun: true}, "a", "v2", "--dry-run")

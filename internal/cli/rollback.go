@@ -10,10 +10,11 @@ import (
 
 type rollbackOptions struct {
 	*app
-	target    target
-	stale     bool
-	dryRun    bool
-	waitAgent duration
+	target          target
+	stale           bool
+	ignoreSnapshots bool
+	dryRun          bool
+	waitAgent       duration
 }
 
 func newRollback(a *app, run func(context.Context, rollbackOptions) error) *cobra.Command {
@@ -22,7 +23,7 @@ func newRollback(a *app, run func(context.Context, rollbackOptions) error) *cobr
 		Use:   "rollback JOB [VERSION]",
 		Short: "Make the serving view read the standby version again",
 		Long: `Flip the serving view back to the version that was live before. It has kept consuming, so nothing is lost. A standby
-that has failed or was paused is stale: --stale flips to it all the same.`,
+that has failed, was paused or has fallen behind needs --stale: readers then miss what came since.`,
 		Example:     "  kappactl rollback pageviews\n  kappactl rollback pageviews v1 --stale",
 		Args:        between([]string{"JOB"}, []string{"VERSION"}),
 		Annotations: map[string]string{timeoutKey: flipTimeout},
@@ -33,6 +34,7 @@ that has failed or was paused is stale: --stale flips to it all the same.`,
 			return run(cmd.Context(), o)
 		},
 	}
+	cmd.Flags().BoolVar(&o.ignoreSnapshots, "ignore-snapshots", false, "flip although a reader with an older snapshot could see counters fall")
 	cmd.Flags().BoolVar(&o.stale, "stale", false, "accept a standby that no longer follows its topics")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
 	waitAgentFlag(cmd.Flags(), &o.waitAgent)
@@ -40,5 +42,7 @@ that has failed or was paused is stale: --stale flips to it all the same.`,
 }
 
 func runRollback(ctx context.Context, o rollbackOptions) error {
-	return act{app: o.app, verb: reprocess.Rollback, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value, args: reprocess.Args{Stale: o.stale}}.run(ctx)
+	return act{app: o.app, verb: reprocess.Rollback, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value, args: reprocess.Args{
+		Stale: o.stale, IgnoreSnapshots: o.ignoreSnapshots,
+	}}.run(ctx)
 }
