@@ -55,7 +55,7 @@ func (a act) run(ctx context.Context) error {
 	if result.ExitCode == job.ExitOK {
 		return a.result(result, result.print)
 	}
-	if a.json() {
+	if a.machine() {
 		if err := a.result(result, nil); err != nil {
 			return err
 		}

@@ -23,9 +23,7 @@ import (
 
 // settings finds the settings from flags, environment and file.
 func (a *app) settings() (config.Settings, error) {
-	e := config.System()
-	e.Getenv = a.sys.Env
-	return config.Load(a.flags.given, e)
+	return config.Load(a.flags.given, a.surroundings())
 }
 
 // connect opens the database of the settings.

@@ -10,6 +10,7 @@ func commands(a *app) []*cobra.Command {
 		dev,
 		newDemo(a, runDemo),
 		newInit(a, runInit),
+		newContext(a),
 		newDoctor(a, runDoctor),
 		newCheck(a, runCheck),
 		newTest(a, runTest),

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kappactl/kappactl/internal/config"
 	"github.com/kappactl/kappactl/internal/job"
 )
 
@@ -31,23 +30,11 @@ func (a *app) completeTargets(root *cobra.Command) {
 
 // complete lists jobs for the first argument and versions for those after it. Whatever goes wrong, it says nothing.
 func (a *app) complete(cmd *cobra.Command, args []string, versions bool) []string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeIn)
-	defer cancel()
-	found := make(chan []string, 1)
-	go func() { found <- a.targets(ctx, cmd, args, versions) }()
-	select {
-	case out := <-found:
-		return out
-	case <-ctx.Done():
-		return nil // the process ends right after this
-	}
+	return a.within(cmd, func(ctx context.Context, cmd *cobra.Command) []string { return a.targets(ctx, cmd, args, versions) })
 }
 
 func (a *app) targets(ctx context.Context, cmd *cobra.Command, args []string, versions bool) []string {
-	if a.flags.given == nil {
-		a.flags.given = config.Flags{}
-		cmd.Flags().Visit(keep(a.flags.given))
-	}
+	a.flags.given = givenTo(cmd) // those seen before are of the hidden command that completes
 	c, err := a.client(ctx)
 	if err != nil {
 		return nil

@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kappactl/kappactl/internal/kafkatest"
 )
 
 func TestCompletionIsSilentAndQuickWithoutADatabase(t *testing.T) {
@@ -15,6 +19,33 @@ func TestCompletionIsSilentAndQuickWithoutADatabase(t *testing.T) {
 		}
 		if took := time.Since(began); took > 3*completeIn {
 			t.Errorf("%s: took %s", dsn, took)
+		}
+	}
+}
+
+func TestContextsTopicsAndChoicesAreCompleted(t *testing.T) {
+	brokers := kafkatest.Fake(t)
+	kafkatest.CreateTopic(t, brokers, "visits", 1, nil)
+	file := filepath.Join(t.TempDir(), "kappactl.yaml")
+	text := "contexts:\n  dev: {brokers: [" + brokers[0] + "]}\n  prod: {brokers: [" + brokers[0] + "]}\ncurrent: dev\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for line, want := range map[string]string{
+		"context use":        "dev\t" + brokers[0] + "\nprod\t" + brokers[0] + "\n",
+		"status --context":   "dev\t" + brokers[0] + "\nprod\t" + brokers[0] + "\n",
+		"dev load --topic":   "visits\n",
+		"wait j --for":       "caught_up\nverified\nlive\nsettled\nretired\n",
+		"status --output":    "table\njson\njsonl\nyaml\ncsv\n",
+		"context use dev":    "",
+		"deploy f --promote": "auto\nmanual\n",
+	} {
+		code, out, _ := runCLI(t, append(append([]string{"__complete"}, strings.Fields(line)...), "--config", file, "")...)
+		if fields := strings.Fields(line); strings.HasPrefix(fields[len(fields)-1], "--") { // the word being completed follows its flag
+			code, out, _ = runCLI(t, append([]string{"__complete", fields[0], "--config", file}, append(fields[1:], "")...)...)
+		}
+		if got, _, _ := strings.Cut(out, ":4\n"); code != 0 || got != want {
+			t.Errorf("%s: exit %d: %q, want %q", line, code, got, want)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func reportDeployment(a *app, d reprocess.Deployment, t *reprocess.Timings, code
 	}
 	if code != job.ExitOK {
 		result.Message = or(or(d.Message, d.VersionError), fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
-		if a.json() {
+		if a.machine() {
 			if err := a.result(result, nil); err != nil {
 				return err
 			}

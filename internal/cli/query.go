@@ -19,20 +19,18 @@ import (
 
 type queryOptions struct {
 	*app
-	job    job.Name
-	equal  [][2]string // column and value
-	limit  int
-	format string
+	job   job.Name
+	equal [][2]string // column and value
+	limit int
 }
 
 func newQuery(a *app, run func(context.Context, queryOptions) error) *cobra.Command {
 	o := queryOptions{app: a}
-	format := choice{value: "table", of: []string{"table", "json", "csv"}}
 	cmd := &cobra.Command{
 		Use:   "query JOB [COLUMN=VALUE …]",
 		Short: "Read through the serving view of a job",
 		Long: `Read rows of the job's serving view as an application would. COLUMN=VALUE keeps the rows with that value; the value is read
-as one of the column's type. JSON is an array of objects, CSV has a line of column names, and both hold every digit. When there
+as one of the column's type. JSON is an array of objects, CSV has a line of column names, and all formats hold every digit. When there
 are more rows than --limit it says so on the error stream.`,
 		Example: "  kappactl query pageviews url=/checkout --limit 20\n  kappactl query pageviews hour=2026-01-01T10:00:00Z -o csv",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -59,11 +57,10 @@ are more rows than --limit it says so on the error stream.`,
 				}
 				o.equal = append(o.equal, [2]string{column, value})
 			}
-			o.job, o.format = t.Job, format.value
+			o.job = t.Job
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().VarP(&format, "output", "o", "how rows are printed: table, json or csv")
 	cmd.Flags().IntVar(&o.limit, "limit", 100, "at most this many rows")
 	return cmd
 }
@@ -192,12 +189,13 @@ func viewTypes(ctx context.Context, tx *pg.Tx, view job.ViewName) (types map[str
 }
 
 func (o queryOptions) print(r rowsOf) error {
-	switch o.format {
-	case "json":
-		return render.JSON(o.sys.Out, append([]json.RawMessage{}, r.objects...))
-	case "csv":
-		return printCSV(o.sys.Out, r)
+	if o.flags.output.value == string(render.FormatCSV) {
+		return printCSV(o.sys.Out, r) // with every digit as PostgreSQL prints it, and arrays too
 	}
+	return o.result(append([]json.RawMessage{}, r.objects...), func(w io.Writer) error { return r.table(w, o.style()) })
+}
+
+func (r rowsOf) table(w io.Writer, s render.Style) error {
 	t := render.NewTable(r.columns...)
 	for _, row := range r.texts {
 		cells := make([]render.Cell, len(row))
@@ -206,7 +204,7 @@ func (o queryOptions) print(r rowsOf) error {
 		}
 		t.Add(cells...)
 	}
-	return t.Write(o.sys.Out, o.style())
+	return t.Write(w, s)
 }
 
 // printCSV writes RFC 4180; NULL is empty.

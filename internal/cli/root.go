@@ -80,17 +80,18 @@ readers use in one transaction. The old version stays warm for a one-command rol
 	a.globalFlags(root)
 	root.AddCommand(commands(a)...)
 	a.completeTargets(root)
+	a.completeFlags(root)
 	root.SetHelpCommand(newHelp(a))
 	return root
 }
 
 func (a *app) globalFlags(root *cobra.Command) {
-	a.flags.output = choice{value: "table", of: []string{"table", "json"}}
+	a.flags.output = choice{value: "table", of: outputs()}
 	f := root.PersistentFlags()
 	f.String("config", "", "settings `FILE` (default: KAPPACTL_CONFIG, ./kappactl.yaml, then the user's config folder)")
 	f.String("context", "", "context of the settings file to use")
 	settingFlags(f, false)
-	f.VarP(&a.flags.output, "output", "o", "how results are printed: table or json")
+	f.VarP(&a.flags.output, "output", "o", "how results are printed")
 	f.Var(&a.flags.timeout, "timeout", "give up after this time with exit code 4; 0 = never (default: see the command)")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress on the error stream")
 	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours (also NO_COLOR)")
@@ -151,7 +152,17 @@ func (a *app) colors(terminal bool) bool {
 	return terminal && !a.flags.noColor && a.sys.Env("NO_COLOR") == "" && a.sys.Env("TERM") != "dumb"
 }
 
-func (a *app) json() bool { return a.flags.output.value == "json" }
+// machine says that results are for programs.
+func (a *app) machine() bool { return a.flags.output.value != "table" }
+
+// outputs are the values of --output.
+func outputs() []string {
+	out := []string{"table"}
+	for _, f := range render.Formats() {
+		out = append(out, string(f))
+	}
+	return out
+}
 
 // progress prints one line on the error stream, unless --quiet.
 func (a *app) progress(format string, args ...any) {
@@ -171,10 +182,10 @@ func (a *app) log() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.sys.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// result prints v as JSON, or text for people.
+// result prints v for programs, or text for people.
 func (a *app) result(v any, text func(io.Writer) error) error {
-	if a.json() {
-		return render.JSON(a.sys.Out, v)
+	if a.machine() {
+		return render.Write(a.sys.Out, render.Format(a.flags.output.value), v)
 	}
 	return text(a.sys.Out)
 }

@@ -158,3 +158,35 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatEveryCommandPrintsIsDocumented walks the tree: each command that prints stands in a heading of docs/cli-output.md.
+func TestWhatEveryCommandPrintsIsDocumented(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli-output.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		heading, found := strings.CutPrefix(line, "## ")
+		if !found {
+			continue
+		}
+		for _, name := range strings.Split(strings.TrimSpace(heading), ", ") {
+			if described[name] {
+				t.Errorf("%s stands in two headings", name)
+			}
+			described[name] = true
+		}
+	}
+	for _, cmd := range tree(t) {
+		name, _ := strings.CutPrefix(cmd.CommandPath(), "kappactl")
+		name = strings.TrimSpace(name)
+		group, _, _ := strings.Cut(name, " ")
+		if len(visible(cmd)) > 0 && name != "dev" {
+			continue // it holds others and prints nothing
+		}
+		if !described[name] && !described[group] {
+			t.Errorf("docs/cli-output.md does not describe what %s prints", cmd.CommandPath())
+		}
+	}
+}

@@ -30,13 +30,16 @@ Keys promote, roll back, pause, resume and abort, after the job's name was typed
 when the deployment reaches an end (settled, rolled back, aborted, failed, superseded), with the deployment's exit code, and
 leaves five lines about it.
 
-Off a terminal, with TERM=dumb or with --output json it prints lines instead: one for each change of phase, and at most one of
+Off a terminal, with TERM=dumb or with --output jsonl it prints lines instead: one for each change of phase, and at most one of
 progress in ten seconds. With JOB it then ends where the deployment stops by itself, as deploy does; without, when it is
 interrupted or at --timeout. Without --timeout it watches for ever.`,
 		Example:     "  kappactl watch\n  kappactl watch pageviews\n  kappactl watch pageviews --readonly",
 		Args:        between(nil, []string{"JOB"}),
 		Annotations: map[string]string{timeoutKey: noTimeout},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if out := o.flags.output.value; out == "yaml" || out == "csv" {
+				return usage(cmd, "watch prints table, json or jsonl: lines as things happen")
+			}
 			if len(args) > 0 {
 				t, err := parseTarget(cmd, args)
 				if err != nil {
@@ -73,7 +76,7 @@ func runWatchUI(ctx context.Context, o watchUIOptions) error {
 	case err != nil && outcome.Summary == nil:
 		return withNext(o.ended(err), o.again())
 	}
-	if !o.json() {
+	if !o.machine() {
 		for _, line := range outcome.Summary {
 			if _, err := fmt.Fprintln(o.sys.Out, line); err != nil {
 				return err
@@ -89,7 +92,7 @@ func runWatchUI(ctx context.Context, o watchUIOptions) error {
 // interactive says that there is a terminal that can be drawn on and typed into.
 func (o watchUIOptions) interactive() bool {
 	term := o.sys.Env("TERM")
-	return o.sys.InTTY && o.sys.OutTTY && term != "" && term != "dumb" && !o.json()
+	return o.sys.InTTY && o.sys.OutTTY && term != "" && term != "dumb" && !o.machine()
 }
 
 func (o watchUIOptions) options() tui.Options {
@@ -98,7 +101,7 @@ func (o watchUIOptions) options() tui.Options {
 		notices = io.Discard
 	}
 	return tui.Options{
-		Job: o.job, ReadOnly: o.readOnly, JSON: o.json(), In: o.sys.In, Out: o.sys.Out, Notices: notices, Now: o.sys.Now,
+		Job: o.job, ReadOnly: o.readOnly, JSON: o.machine(), In: o.sys.In, Out: o.sys.Out, Notices: notices, Now: o.sys.Now,
 		Look: o.look(),
 	}
 }

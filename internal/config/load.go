@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,7 +38,7 @@ func Load(flags Flags, e Env) (Settings, error) {
 
 // fromFile reads the settings file, if there is one.
 func fromFile(flags Flags, e Env) (Settings, error) {
-	path := e.settingsFile(flags)
+	path, found := e.settingsFile(flags)
 	if path == "" {
 		if flags["context"] != "" {
 			return Settings{}, usage("--context "+flags["context"]+": there is no settings file", "name one with --config")
@@ -50,16 +49,15 @@ func fromFile(flags Flags, e Env) (Settings, error) {
 	if err != nil {
 		return Settings{}, err
 	}
-	wanted, origin := flags["context"], "--context"
-	if wanted == "" {
-		wanted, origin = e.get("KAPPACTL_CONTEXT"), "KAPPACTL_CONTEXT"
-	}
+	wanted, origin := wantedContext(flags, e)
 	chosen, err := f.choose(wanted, origin)
 	if err != nil {
 		return Settings{}, err
 	}
 	s := *chosen
 	s.Agent, s.File = f.agent, path
+	s.from("file", found)
+	s.from("context", f.contextOrigin(wanted, origin))
 	prefix := "contexts." + s.Context + "."
 	for _, at := range f.doc.Paths() {
 		place := fmt.Sprintf("%s:%d", path, f.doc.Node(at).Line)
@@ -73,21 +71,42 @@ func fromFile(flags Flags, e Env) (Settings, error) {
 	return s, nil
 }
 
-// settingsFile is the path of the file that counts, or empty.
-func (e Env) settingsFile(flags Flags) string {
-	if named := cmp.Or(flags["config"], e.get("KAPPACTL_CONFIG")); named != "" {
-		return e.path(named)
+// wantedContext is the context that a flag or a variable names, and which of them; empty: none does.
+func wantedContext(flags Flags, e Env) (name, origin string) {
+	if name := flags["context"]; name != "" {
+		return name, "--context"
+	}
+	return e.get("KAPPACTL_CONTEXT"), "KAPPACTL_CONTEXT"
+}
+
+// contextOrigin says what chose the context, for people.
+func (f *file) contextOrigin(wanted, origin string) string {
+	switch n := f.doc.Node("current"); {
+	case wanted != "":
+		return origin
+	case n != nil:
+		return fmt.Sprintf("%s:%d", f.path, n.Line)
+	}
+	return "the only one of the file"
+}
+
+// settingsFile is the path of the file that counts, and what named it; or empty.
+func (e Env) settingsFile(flags Flags) (path, origin string) {
+	for _, named := range [][2]string{{flags["config"], "--config"}, {e.get("KAPPACTL_CONFIG"), "KAPPACTL_CONFIG"}} {
+		if named[0] != "" {
+			return e.path(named[0]), named[1]
+		}
 	}
 	paths := []string{filepath.Join(e.Dir, "kappactl.yaml")}
 	if e.UserDir != "" {
 		paths = append(paths, filepath.Join(e.UserDir, "kappactl", "kappactl.yaml"))
 	}
-	for _, path := range paths {
+	for i, path := range paths {
 		if _, err := os.Stat(path); err == nil {
-			return path
+			return path, []string{"the working folder", "the user's configuration folder"}[i]
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // fromPG lets the variables of libpq that name a server or a database replace the file's connection as a whole, with its

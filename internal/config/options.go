@@ -33,6 +33,7 @@ func connectionOptions() []Option {
 		{Name: "dsn", Flag: "dsn", Env: "KAPPACTL_DSN", Usage: "PostgreSQL connection string (use PGPASSWORD or PGPASSFILE for the password)", set: setDSN},
 		{Name: "dsn_password_file", Env: "KAPPACTL_DSN_PASSWORD_FILE", Usage: "file with the database password", set: func(s *Settings, text string) error {
 			s.Password = Source{File: text}
+			s.forget("dsn_password_command")
 			return nil
 		}},
 		{Name: "schema", Flag: "schema", Env: "KAPPACTL_SCHEMA", Usage: "control schema", set: into(func(s *Settings) *string { return &s.Schema }, schemaName)},
@@ -60,10 +61,12 @@ func kafkaOptions() []Option {
 		{Name: "kafka.sasl.user", Env: "KAPPACTL_KAFKA_SASL_USER", Usage: "Kafka user", set: into(func(s *Settings) *string { return &s.Kafka.SASL.User }, asIs)},
 		{Name: "kafka.sasl.password_file", Env: "KAPPACTL_KAFKA_SASL_PASSWORD_FILE", Usage: "file with the Kafka password", set: func(s *Settings, text string) error {
 			s.Kafka.SASL.Password = Source{File: text}
+			s.forget("kafka.sasl.password", "kafka.sasl.password_file", "kafka.sasl.password_command")
 			return nil
 		}},
 		{Name: "kafka.sasl.password", Env: "KAPPACTL_KAFKA_SASL_PASSWORD", Usage: "the Kafka password", set: func(s *Settings, text string) error {
 			s.Kafka.SASL.Password = Source{Value: Secret(text)}
+			s.forget("kafka.sasl.password", "kafka.sasl.password_file", "kafka.sasl.password_command")
 			return nil
 		}},
 	}
@@ -131,6 +134,7 @@ func setDSN(s *Settings, text string) error {
 		return err
 	}
 	s.DSN, s.Password = dsn, Source{}
+	s.forget("dsn_password_file", "dsn_password_command")
 	return nil
 }
 

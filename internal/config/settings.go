@@ -90,3 +90,12 @@ func (s *Settings) fillDefaults(e Env) {
 	// A short lease, as tests set it, needs heartbeats that fit into it.
 	a.Heartbeat = cmp.Or(a.Heartbeat, min(DefaultHeartbeat, a.Lease/3))
 }
+
+// forget says that settings from the file are replaced as a whole; PGPASSWORD, which the driver reads, stays.
+func (s *Settings) forget(names ...string) {
+	for _, name := range names {
+		if s.origins[name] != "PGPASSWORD" {
+			delete(s.origins, name)
+		}
+	}
+}

@@ -73,12 +73,17 @@ func Write(path string, s Settings) error {
 	if err != nil {
 		return fmt.Errorf("write settings: %w", err)
 	}
+	return writeWhole(path, text, 0o600)
+}
+
+// writeWhole writes a file so that readers see the old one or the whole new one.
+func writeWhole(path string, text []byte, mode os.FileMode) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".kappactl-*.yaml")
 	if err != nil {
 		return fmt.Errorf("write settings: %w", err)
 	}
 	_, err = temp.Write(text)
-	err = errors.Join(err, temp.Chmod(0o600), temp.Sync(), temp.Close())
+	err = errors.Join(err, temp.Chmod(mode), temp.Sync(), temp.Close())
 	if err == nil {
 		err = os.Rename(temp.Name(), path)
 	}

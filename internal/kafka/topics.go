@@ -140,3 +140,24 @@ func addSizes(sizes map[job.Partition]int64, m metadata, resp *kmsg.DescribeLogD
 	}
 	return sizes
 }
+
+// Names lists the topics of the cluster that are not internal, sorted: those that the user may see.
+func (a *Admin) Names(ctx context.Context) ([]string, error) {
+	var names []string
+	err := a.call(ctx, func(ctx context.Context) error {
+		req := kmsg.NewPtrMetadataRequest() // no list of topics asks for all
+		resp, err := req.RequestWith(ctx, a.cl)
+		if err != nil {
+			return err
+		}
+		names = nil
+		for _, t := range resp.Topics {
+			if t.Topic != nil && !t.IsInternal && t.ErrorCode == 0 {
+				names = append(names, *t.Topic)
+			}
+		}
+		slices.Sort(names)
+		return nil
+	})
+	return names, err
+}
