@@ -74,7 +74,7 @@ func (o checkOptions) prove(ctx context.Context, c *compiled) (state string, p p
 	p = proof{Records: "topic", Reason: why}
 	if len(records) == 0 {
 		p.Records = "generated"
-		if records, err = law.Generate(c.spec.Source, lawSample, o.seed); err != nil {
+		if records, err = law.Generate(c.spec, lawSample, o.seed); err != nil {
 			return impossible(err)
 		}
 	}

@@ -1,5 +1,7 @@
 package job
 
+import "strings"
+
 // Shape says how records become rows of the version table.
 type Shape string
 
@@ -99,4 +101,18 @@ func (l Layout) StagedColumns() (names, types []string) {
 		names, types = append(names, s.Name), append(types, s.Type)
 	}
 	return names, types
+}
+
+// Audited is the layout with the hidden key of appended rows as columns of the view: rows of the same values are told apart.
+func (l Layout) Audited() Layout {
+	if l.Shape != Rows {
+		return l
+	}
+	var view []ViewColumn
+	for _, k := range l.Keys {
+		typ, _, _ := strings.Cut(k.Type, " COLLATE")
+		view = append(view, ViewColumn{Name: k.Name, Type: typ, Finish: `s."` + k.Name + `"`, Exact: true, Key: true})
+	}
+	l.View = append(view, l.View...)
+	return l
 }

@@ -29,7 +29,7 @@ func meaning(path string) string {
 		"serve.indexes":                   "More indexes, made on the table of every version.",
 		"serve.grant":                     "Rights on the view.",
 		"serve.grant.select":              "Roles that may read the view.",
-		"serve.keep":                      "How long rows are kept, by the time key. Default: for ever.",
+		"serve.keep":                      "How long rows are kept, by the time key, or by the first time of appended rows. Default: for ever.",
 		"checks":                          "PostgreSQL SQL that gates promote.",
 		"checks[].name":                   "Its name in messages.",
 		"checks[].sql":                    "A query over candidate and live that returns one row with one true.",
@@ -55,7 +55,13 @@ func meaning(path string) string {
 		"auto_retire":                     "Retire the previous version when keep_old ends. Default: true.",
 		"tests":                           "The job's own tests, run by kappactl test.",
 		"tests[].name":                    "Its name, not used twice.",
-		"tests[].given":                   "Record values in the source's format.",
+		"tests[].given":                   "Record values in the source's format, or mappings with more of a record.",
+		"tests[].given[].value":           "Its value, in the source's format. Without one it is a tombstone.",
+		"tests[].given[].key":             "Its key. Default: none.",
+		"tests[].given[].timestamp":       "Its time. Default: none.",
+		"tests[].given[].topic":           "Its topic. Default: the first of the source.",
+		"tests[].given[].partition":       "Its partition. Default: 0.",
+		"tests[].given[].headers":         "Its headers as NAME: TEXT. Default: none.",
 		"tests[].expect":                  "The rows that come out; columns left out are not compared.",
 	}[path]
 }

@@ -101,6 +101,13 @@ func rules(s *Spec, d *strict.Document) {
 	if cause := rawColumn(s.Source); cause != "" {
 		d.RefuseAt("source.columns", cause, "declare one column of type text, bytea, json or jsonb: it takes the whole value")
 	}
+	for i, t := range s.Tests {
+		for j, g := range t.Given {
+			if g.Topic != "" && !contains(s.Source.Topics, g.Topic) {
+				d.RefuseAt(fmt.Sprintf("tests[%d].given[%d].topic", i, j), fmt.Sprintf("the job does not read topic %q", g.Topic), "name one of source.topics")
+			}
+		}
+	}
 	for at := range s.Replay.Offsets {
 		if topic, _ := cutPartition(at); !contains(s.Source.Topics, topic) {
 			d.RefuseAt("replay.start.offsets."+at, fmt.Sprintf("the job does not read topic %q", topic), "name a partition of a topic of source.topics, as TOPIC/PARTITION")

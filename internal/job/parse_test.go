@@ -75,7 +75,7 @@ func TestEveryKeyArrives(t *testing.T) {
 		Ready:   job.ReadySettings{MaxLagTime: 5 * time.Second, StableFor: 10 * time.Second},
 		Promote: job.PromoteManual, KeepOld: 24 * time.Hour, AutoRetire: true,
 		Tests: []job.Test{{
-			Name: "counts per hour", Given: []string{`{"user_id":"u1","url":"/a","ts":"2026-01-01T10:05:00Z","duration_ms":5}`},
+			Name: "counts per hour", Given: []job.Given{job.GivenValue(`{"user_id":"u1","url":"/a","ts":"2026-01-01T10:05:00Z","duration_ms":5}`)},
 			Expect: []map[string]any{{"url": "/a", "hour": "2026-01-01T10:00:00Z", "views": json.Number("1"), "total_ms": json.Number("5")}},
 		}},
 	}

@@ -141,6 +141,6 @@ type ReadySettings struct {
 // Test is one of the job's own tests.
 type Test struct {
 	Name   string           `json:"name"`
-	Given  []string         `json:"given"`
+	Given  []Given          `json:"given"`
 	Expect []map[string]any `json:"expect"`
 }

@@ -28,7 +28,7 @@ func testList(to *[]Test) strict.Value {
 		var t Test
 		keys := strict.Mapping(
 			strict.Key{Name: "name", Required: true, Value: strict.Parsed("test name", &t.Name, labelName)},
-			strict.Key{Name: "given", Required: true, Value: strict.Texts(&t.Given)},
+			strict.Key{Name: "given", Required: true, Value: givenList(&t.Given)},
 			strict.Key{Name: "expect", Required: true, Value: rowList(&t.Expect)},
 		)
 		return strict.Then(keys, func(d *strict.Document, path string) {

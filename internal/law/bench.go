@@ -153,11 +153,12 @@ func (b *Bench) Clear(ctx context.Context) error {
 }
 
 // Served are the rows as readers see them, as PostgreSQL prints them: with the computed columns and the condition of the
-// view, or the query's own columns only.
+// view, or the query's own columns only, and of appended rows their place in the log.
 func (b *Bench) Served(ctx context.Context, whole bool) ([]Row, error) {
 	l := b.layout
+	l.Keep = nil // whether a row is kept depends on the day
 	if !whole {
-		l.Where, l.View = "", own(b.layout.View)
+		l.Where, l.View = "", b.columns()
 	}
 	items := make([]string, len(l.View))
 	for i, v := range l.View {
@@ -166,13 +167,13 @@ func (b *Bench) Served(ctx context.Context, whole bool) ([]Row, error) {
 	return b.texts(ctx, fmt.Sprintf("SELECT %s FROM (%s\n) AS q", strings.Join(items, ", "), b.deps.Views.Select(b.ref, tempSchema, l)))
 }
 
-// Spelled are rows of the query's own columns, as Answer gives them, spelled as PostgreSQL prints them.
+// Spelled are rows of the columns of Served, spelled as PostgreSQL prints them.
 func (b *Bench) Spelled(ctx context.Context, rows []Row) ([]Row, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
 	var items, params, aliases []string
-	for i, v := range own(b.layout.View) {
+	for i, v := range b.columns() {
 		items = append(items, fmt.Sprintf("a.c%d::%s::text", i, v.Type))
 		params = append(params, fmt.Sprintf("$%d::text[]", i+1))
 		aliases = append(aliases, fmt.Sprintf("c%d", i))
@@ -238,6 +239,9 @@ func (b *Bench) texts(ctx context.Context, sql string, args ...any) ([]Row, erro
 func (b *Bench) partial(ctx context.Context, part []*kgo.Record) ([]Row, error) {
 	return b.run.texts(ctx, b.compiled.Land(b.layout.Lanes), b.compiled.FieldsFor(b.layout.Lanes), part)
 }
+
+// columns are what the law compares.
+func (b *Bench) columns() []job.ViewColumn { return own(b.layout.Audited().View) }
 
 // own are the query's columns of a view.
 func own(view []job.ViewColumn) []job.ViewColumn {

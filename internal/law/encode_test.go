@@ -32,7 +32,7 @@ func TestGeneratedRecordsAreNoDeadLetters(t *testing.T) {
 		"raw json":  {Format: "raw", Columns: []job.Column{{Name: "v", Type: "json"}}},
 	} {
 		source.Topics = []string{"t"}
-		records, err := law.Generate(source, 200, 1)
+		records, err := law.Generate(&job.Spec{Source: source}, 200, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

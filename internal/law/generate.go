@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,9 +13,10 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Generate makes n records of the declared columns at random, for a job whose topic has none: few different values, so
-// that keys meet, and some fields missing.
-func Generate(source job.Source, n int, seed uint64) ([]*kgo.Record, error) {
+// Generate makes n records of the declared columns at random, for a job whose topic has none: few different values and
+// record keys, so that keys meet, some fields missing, some times equal, and with serve.key some tombstones.
+func Generate(spec *job.Spec, n int, seed uint64) ([]*kgo.Record, error) {
+	source := spec.Source
 	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // it has to be repeatable
 	out := make([]*kgo.Record, n)
 	for i := range out {
@@ -30,7 +32,10 @@ func Generate(source job.Source, n int, seed uint64) ([]*kgo.Record, error) {
 		}
 		out[i] = &kgo.Record{
 			Topic: source.Topics[r.IntN(len(source.Topics))], Partition: int32(r.IntN(3)), Offset: int64(i), Value: text, //nolint:gosec // below 3
-			Timestamp: firstTime().Add(time.Duration(i) * time.Second),
+			Timestamp: firstTime().Add(time.Duration(r.IntN(n)) * time.Second), Key: strconv.AppendInt(nil, int64(r.IntN(50)), 10),
+		}
+		if len(spec.Serve.Key) > 0 && r.IntN(20) == 0 {
+			out[i].Value = nil
 		}
 	}
 	return out, nil

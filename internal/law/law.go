@@ -63,7 +63,7 @@ func Check(ctx context.Context, d Deps, spec *job.Spec, c *query.Compiled, recor
 		return Report{}, err
 	}
 	report = Report{Rounds: o.Rounds, Seed: o.Seed, Records: len(records), Rejected: len(bad), Holds: true}
-	answer, err := r.Answer(ctx, good)
+	answer, err := r.audit(ctx, good)
 	if err != nil {
 		return Report{}, fmt.Errorf("run the query once: %w", err)
 	}
@@ -116,7 +116,7 @@ func (b *Bench) compare(ctx context.Context, how string, s splitting, want []Row
 	if err != nil {
 		return nil, fmt.Errorf("read the result: %w", err)
 	}
-	differences := Compare(own(b.layout.View), want, got)
+	differences := Compare(b.columns(), want, got)
 	if len(differences) == 0 {
 		return nil, nil
 	}

@@ -51,6 +51,11 @@ func (r *Runner) Answer(ctx context.Context, records []*kgo.Record) ([]Row, erro
 	return r.texts(ctx, r.compiled.Answer(), r.compiled.Fields, records)
 }
 
+// audit is Answer; of appended rows, with their place in the log in front.
+func (r *Runner) audit(ctx context.Context, records []*kgo.Record) ([]Row, error) {
+	return r.texts(ctx, r.compiled.AuditAnswer(), r.compiled.FieldsFor(1), records)
+}
+
 // Judge tells the records that can be processed from those that become dead letters, in decoding or because no table
 // takes their key: one that is NULL or too long.
 func (r *Runner) Judge(ctx context.Context, records []*kgo.Record) (good []*kgo.Record, bad []Rejected, err error) {

@@ -6,16 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
 )
 
 // Answer is Oracle with each column cast to text in PostgreSQL's input syntax, named c0, c1, … in the order of the select
 // list, which is that of the layout's view columns before the computed ones.
-func (c *Compiled) Answer() string {
-	items := make([]string, len(c.answers))
-	for i, col := range c.answers {
+func (c *Compiled) Answer() string { return answer(c.Oracle, c.answers) }
+
+// AuditAnswer is Answer over Audit: of rows that are appended, with the columns of the layout's key in front.
+func (c *Compiled) AuditAnswer() string {
+	columns := c.answers
+	if c.Layout.Shape == job.Rows {
+		columns = append([]column{{job.TopicColumn, "VARCHAR"}, {job.PartitionColumn, "INTEGER"}, {job.OffsetColumn, "BIGINT"}, {job.NthColumn, "INTEGER"}}, columns...)
+	}
+	return answer(c.Audit, columns)
+}
+
+func answer(sql string, columns []column) string {
+	items := make([]string, len(columns))
+	for i, col := range columns {
 		items[i] = fmt.Sprintf("%s AS c%d", postgresText("q."+ident(col.name), col.typ), i)
 	}
-	return "SELECT " + strings.Join(items, ", ") + " FROM (" + c.Oracle + ") AS q"
+	return "SELECT " + strings.Join(items, ", ") + " FROM (" + sql + ") AS q"
 }
 
 // ErrValue is a value that is not of its column's type.

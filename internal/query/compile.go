@@ -84,8 +84,8 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled.Layout.Indexes = spec.Serve.Indexes
 	compiled.Layout.Keep = keepOf(spec, compiled.Layout)
+	compiled.Layout.Indexes = indexesOf(spec, compiled.Layout)
 	if n := spec.Live.LaneCount(); n > 1 {
 		compiled.Layout.Lanes = n
 	}

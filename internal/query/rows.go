@@ -96,9 +96,6 @@ func (c *compiler) checkRowSettings() {
 		c.refused.problems = append(c.refused.problems, c.spec.Problem("live.lanes", job.PostgreSQL,
 			"live.lanes is for queries with an aggregate: rows are written once or by key, and nothing merges them", "remove it"))
 	}
-	if c.spec.Serve.Keep > 0 {
-		c.refused.serve("keep", "serve.keep is for queries with a time among their group keys", "remove it; old rows can be hidden with serve.where")
-	}
 }
 
 // typeRow refuses what cannot be a key or decide which row is the latest.
@@ -204,7 +201,30 @@ func (c *compiler) rowLayout() job.Layout {
 		state(job.DeletedColumn, "boolean")
 	}
 	l.View = append(l.View, c.computed(l)...)
+	c.checkRowKeep(l)
 	return l
+}
+
+// checkRowKeep refuses serve.keep without a time that says how old a row is, and for the latest rows of keys: an older row of
+// a key whose latest one is deleted would come to light again when it arrives late.
+func (c *compiler) checkRowKeep(l job.Layout) {
+	switch {
+	case c.spec.Serve.Keep <= 0:
+	case l.Shape == job.Latest:
+		c.refused.serve("keep", "serve.keep is for rollups and for rows that are appended, not for the latest row of a key",
+			"remove it; tombstones delete rows, and serve.where hides old ones: where: seen > now() - interval '90 days'")
+	case rowTime(l) == "":
+		c.refused.serve("keep", "serve.keep needs a time among the columns of the query", "add a column of type date, timestamp or timestamptz to the query, or remove serve.keep")
+	}
+}
+
+// rowTime is the first column of appended rows that is a time.
+func rowTime(l job.Layout) string {
+	i := slices.IndexFunc(l.View, func(v job.ViewColumn) bool { return !v.Computed && timeKey(v.Type) })
+	if l.Shape != job.Rows || i < 0 {
+		return ""
+	}
+	return l.View[i].Name
 }
 
 // latestFirst is an ORDER BY of stored rows that puts the latest first, as PostgreSQL text.

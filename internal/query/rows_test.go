@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -74,18 +75,41 @@ func TestSettingsOfRowJobsAreJudged(t *testing.T) {
 		{"key: [id]", "key: [id], order_by: nobody", `"nobody" is not a column of the query`},
 		{"key: [id]", "key: [id], indexes: [[nobody]]", `"nobody" is not a column of the version table`},
 		{"serve:", "live: {lanes: 2}\nserve:", "live.lanes is for queries with an aggregate"},
-		{"key: [id]", "key: [id], keep: 30d", "serve.keep is for queries with a time among their group keys"},
+		{"key: [id]", "key: [id], keep: 30d", "serve.keep is for rollups and for rows that are appended"},
+		{", balance, seen FROM (SELECT _key, name, balance, seen FROM source WHERE balance > 0)\nserve: {view: public.accounts, key: [id]}", " FROM source\nserve: {view: public.accounts, keep: 30d}", "serve.keep needs a time among the columns of the query"},
 		{"name, balance, seen FROM (", "name, tags, balance, seen FROM (", "does not bind"},
 		{"SELECT decode(_key) AS id, name", "SELECT decode(_key) AS id, decode(_key) AS id, name", "two columns are named"},
 		{"key: [id]", "key: [_key]", "not a column of the query"},
 	} {
 		file := strings.Replace(upsertFile, c.old, c.new, 1)
+		if file == upsertFile {
+			t.Fatalf("%s is not in the file", c.old)
+		}
 		spec, err := job.Parse("job.yaml", []byte(file))
 		if err == nil {
 			_, err = Compile(t.Context(), spec)
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) && !strings.Contains(err.Error(), "there is no column") && !strings.Contains(err.Error(), "begins with _") {
 			t.Errorf("%s: %v", c.new, err)
+		}
+	}
+}
+
+func TestAppendedRowsAreKeptByTheirFirstTimeAndIndexedByIt(t *testing.T) {
+	kept := strings.Replace(upsertFile, "key: [id]", "keep: 30d, indexes: [[id]]", 1)
+	for file, indexes := range map[string]string{
+		kept: "[[id] [seen]]", strings.Replace(kept, "[[id]]", "[[seen, id]]", 1): "[[seen id]]",
+		strings.Replace(kept, "keep: 30d, ", "", 1): "[[id]]",
+	} {
+		c, err := compileFile(t, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(c.Layout.Indexes); got != indexes {
+			t.Errorf("indexes %s, want %s", got, indexes)
+		}
+		if k := c.Layout.Keep; (k != nil) != strings.Contains(file, "keep") || k != nil && (k.Column != "seen" || k.Type != "timestamp with time zone") {
+			t.Errorf("%+v", k)
 		}
 	}
 }

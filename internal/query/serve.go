@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -58,12 +59,28 @@ func (c *compiler) checkServe(l job.Layout) {
 	}
 }
 
-// keepOf is serve.keep over the first time key, which leads the index.
+// keepOf is serve.keep over the first time key, which leads the index; of appended rows over their first time.
 func keepOf(spec *job.Spec, l job.Layout) *job.Keep {
-	if spec.Serve.Keep <= 0 || !hasTimeKey(l) {
+	if spec.Serve.Keep <= 0 {
+		return nil
+	}
+	if name := rowTime(l); name != "" {
+		i := slices.IndexFunc(l.View, func(v job.ViewColumn) bool { return v.Name == name })
+		return &job.Keep{Column: name, Type: l.View[i].Type, For: spec.Serve.Keep}
+	}
+	if !hasTimeKey(l) {
 		return nil
 	}
 	return &job.Keep{Column: l.Keys[0].Name, Type: l.Keys[0].Type, For: spec.Serve.Keep}
+}
+
+// indexesOf are serve.indexes, and one by which expired rows are found.
+func indexesOf(spec *job.Spec, l job.Layout) [][]string {
+	name := rowTime(l)
+	if l.Keep == nil || name == "" || slices.ContainsFunc(spec.Serve.Indexes, func(columns []string) bool { return columns[0] == name }) {
+		return spec.Serve.Indexes
+	}
+	return append(slices.Clone(spec.Serve.Indexes), []string{name})
 }
 
 func hasTimeKey(l job.Layout) bool {

@@ -5,7 +5,7 @@
 // database (DuckDB). With a database each record is a part of its own, merged and finished by PostgreSQL in temporary
 // tables, and the rows are those that the view would show: with serve.columns and serve.where.
 //
-// Given records are those of partition 0 of the first topic, with offsets from 0 and without timestamp, key and headers.
-// Values are compared as values of their column's type: "2026-01-01T10:00:00Z" is any spelling of that moment. Columns
+// Given records have offsets in their order, from 0, and what is not said is not there: no timestamp, no key, no headers.
+// They are of partition 0 of the first topic unless they say otherwise. Values are compared as values of their column's type: "2026-01-01T10:00:00Z" is any spelling of that moment. Columns
 // that an expected row does not name are not compared.
 package trial

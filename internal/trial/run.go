@@ -113,8 +113,8 @@ func (r *run) all(ctx context.Context, merge *law.Deps) error {
 // given are the records of the test that can be processed.
 func (r *run) given(ctx context.Context) ([]*kgo.Record, error) {
 	records := make([]*kgo.Record, len(r.test.Given))
-	for i, text := range r.test.Given {
-		records[i] = &kgo.Record{Topic: r.spec.Source.Topics[0], Offset: int64(i), Value: []byte(text)}
+	for i, g := range r.test.Given {
+		records[i] = r.record(i, g)
 	}
 	good, bad, err := r.Judge(ctx, records)
 	for _, b := range bad {
@@ -122,6 +122,27 @@ func (r *run) given(ctx context.Context) ([]*kgo.Record, error) {
 		r.result.DeadLetters = append(r.result.DeadLetters, d)
 	}
 	return good, err
+}
+
+// record is a given record as it would stand in the log.
+func (r *run) record(i int, g job.Given) *kgo.Record {
+	out := &kgo.Record{Topic: g.Topic, Partition: g.Partition, Offset: int64(i)}
+	if g.Topic == "" {
+		out.Topic = r.spec.Source.Topics[0]
+	}
+	if g.Value != nil {
+		out.Value = []byte(*g.Value)
+	}
+	if g.Key != nil {
+		out.Key = []byte(*g.Key)
+	}
+	if g.Timestamp != nil {
+		out.Timestamp = *g.Timestamp
+	}
+	for _, h := range g.Headers {
+		out.Headers = append(out.Headers, kgo.RecordHeader{Key: h.Key, Value: []byte(h.Value)})
+	}
+	return out
 }
 
 // merged is what the view would show, with the types of its columns.

@@ -168,17 +168,3 @@ func (c *comparison) example(row []*string) Example {
 	}
 	return e
 }
-
-// audited is the layout with the hidden key of appended rows as columns of the view: rows of the same values are told apart.
-func audited(l job.Layout) job.Layout {
-	if l.Shape != job.Rows {
-		return l
-	}
-	var view []job.ViewColumn
-	for _, k := range l.Keys {
-		typ, _, _ := strings.Cut(k.Type, " COLLATE")
-		view = append(view, job.ViewColumn{Name: k.Name, Type: typ, Finish: "s." + pg.Ident(k.Name), Key: true})
-	}
-	l.View = append(view, l.View...)
-	return l
-}

@@ -62,7 +62,7 @@ func Run(ctx context.Context, d Deps, ref job.Ref, o Options) (report Report, er
 	if err != nil {
 		return Report{}, fmt.Errorf("compile the query of %s: %w", ref, err)
 	}
-	c, err := newComparison(audited(v.layout), compiled.Audit)
+	c, err := newComparison(v.layout.Audited(), compiled.Audit)
 	if err != nil {
 		return Report{}, err
 	}
@@ -130,7 +130,7 @@ func (r *run) snapshot(ctx context.Context) error {
 			return err
 		}
 		// Only the query's own columns, and every row of them.
-		plain := audited(r.layout)
+		plain := r.layout.Audited()
 		view := plain.View
 		plain.Where, plain.Keep = "", nil
 		if err := r.readCutoff(ctx, tx); err != nil {

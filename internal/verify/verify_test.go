@@ -295,3 +295,21 @@ func TestExpiredRowsAreLeftOutWhetherTheyAreDeletedOrNot(t *testing.T) {
 		t.Errorf("a row that is kept and missing is found: %+v", r)
 	}
 }
+
+func TestExpiredRowsThatWereAppendedAreLeftOut(t *testing.T) {
+	w := newWorld(t, kafkatest.Fake(t), `
+job: hits
+source: {topics: [TOPIC], columns: {url: text, ts: timestamptz, ms: bigint}}
+query: SELECT url, CAST(ts AS DATE) AS day, ms FROM source
+serve: {view: public.hits, keep: 48h}
+`)
+	recent := time.Now().UTC().Format(time.RFC3339)
+	w.process(map[int32][]string{0: {hit("/a", "2020-01-01T10:00:00Z", 1), hit("/b", "2020-01-01T10:00:00Z", 1), hit("/a", recent, 2), `{}`}})
+	wantEqual(t, w.verify(Options{}), 2, 4)
+	w.exec(`DELETE FROM public.hits__v1 WHERE url = '/b'`)
+	wantEqual(t, w.verify(Options{}), 2, 4)
+	w.exec(`DELETE FROM public.hits__v1 WHERE url = '/a'`)
+	if r := w.verify(Options{}); r.Equal || r.Differences != 1 {
+		t.Errorf("a row that is kept and missing is found: %+v", r)
+	}
+}
