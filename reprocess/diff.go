@@ -157,6 +157,7 @@ func (s *Store) planDiff(ctx context.Context, views Views, a, b job.Ref) (diffPl
 		if err != nil {
 			return p, err
 		}
+		layout = layout.Audited() // appended rows are compared by their place in the log
 		layouts[i], selects[i] = layout, views.Select(ref, spec.Serve.View.Schema, layout)
 	}
 	var same []job.ViewColumn

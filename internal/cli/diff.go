@@ -32,7 +32,7 @@ func newDiff(a *app, run func(context.Context, diffOptions) error) *cobra.Comman
 		Use:   "diff JOB [A B]",
 		Short: "Compare two versions key by key, at the same offsets",
 		Long: `Hold two versions at the same offsets for a moment, take one snapshot of both, and compare there: keys that only one has,
-keys with other values, and ten examples. Only columns that both have are compared; doubles may differ in the last digits. Without
+keys with other values, and ten examples. The key of a row that was appended is its place in the log. Only columns that both have are compared; doubles may differ in the last digits. Without
 A and B it is the live version against the newest other one. Differences alone are no failure; with --max-changed it ends with 5 when
 more than that share of the keys differs, and with 3 when the versions do not come to the same offsets.`,
 		Example:     "  kappactl diff pageviews\n  kappactl diff pageviews v1 v2 --max-changed 1% -o json",
