@@ -35,7 +35,7 @@ func (c *Controller) acceptGaps(ctx context.Context, tx *pg.Tx, a actor, st *sta
 		if !stood {
 			return refuse(job.ExitConflict, "kappactl status "+st.Job+"   # names the gap that stands", "%s has no gap %s", st.ref(), g)
 		}
-		e := st.entry("gap accepted", "%s is lost to %s: no record of it is counted", g, st.ref())
+		e := st.entry("gap accepted", "%s is lost to %s: it goes on behind it", g, st.ref())
 		e.By, e.Detail = a.by, g
 		if err := addEvent(ctx, tx, e); err != nil {
 			return err

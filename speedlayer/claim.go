@@ -189,7 +189,7 @@ func (l *live) notice() {
 		case o.halted && h.Fault == "" && found.number > o.haltedAt:
 			o.halted, o.fault = false, job.Fault{}
 			o.rewind(h.Next)
-			o.read = o.next
+			o.read, o.epoch = o.next, h.LeaderEpoch
 		case !o.halted && h.Fault != "":
 			l.halt(o)
 		}

@@ -2,6 +2,7 @@ package speedlayer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -29,7 +30,7 @@ type chunk struct {
 // fetch reads a segment from its start to its end by position and hands each piece to out. It ends early when done says
 // so or when the records turn out to be more than a segment should hold.
 func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out func(chunk) error) error {
-	at := kafka.Cursor{Partition: g.partition, Next: g.FromOffset, LeaderEpoch: g.LeaderEpoch}
+	at := kafka.Cursor{Partition: g.partition, Next: g.FromOffset, LeaderEpoch: g.LeaderEpoch, Known: g.ToOffset}
 	for unpacked := 0; at.Next < g.ToOffset && unpacked < w.unpacked && !done(); {
 		fetched, err := w.fetcher.Fetch(ctx, []kafka.Cursor{at})
 		if err != nil {
@@ -38,6 +39,10 @@ func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out fun
 		for _, f := range fetched {
 			if f.Err != nil {
 				if fault := faultOf(f.Err, at.Next); fault.Kind != job.FaultNone {
+					var gap *kafka.GapError
+					if errors.As(f.Err, &gap) {
+						fault.From, fault.To = g.missing(gap)
+					}
 					return &stopped{g.partition, fault}
 				}
 				w.quiet.warn(cannotFetch, f.Err, "topic", f.Topic, "partition", f.ID)
@@ -56,6 +61,15 @@ func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out fun
 		}
 	}
 	return ctx.Err()
+}
+
+// missing are the offsets that a gap leaves the segment without. A log whose end was cut off still holds what lies before; where
+// retention took the start, what was read of the segment has not landed and is lost with it.
+func (g segment) missing(e *kafka.GapError) (from, to int64) {
+	if e.Cut || e.Wanted > e.End {
+		return max(e.End, g.FromOffset), g.ToOffset
+	}
+	return g.FromOffset, e.Start
 }
 
 // within cuts a fetch at the segment's end.

@@ -18,7 +18,7 @@ func faultOf(err error, wanted int64) job.Fault {
 	case errors.As(err, &gap):
 		// Retention took [wanted, start); or the log was cut off and what it held in [end, wanted) will be written anew.
 		f.Kind, f.From, f.To = job.FaultGap, gap.Wanted, gap.Start
-		if gap.Wanted > gap.Start {
+		if gap.Cut || gap.Wanted > gap.Start {
 			f.From, f.To = gap.End, gap.Wanted
 		}
 	case errors.As(err, &recreated):

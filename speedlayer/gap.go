@@ -13,15 +13,21 @@ import (
 const (
 	// sqlGapPosition moves a position behind a gap that stands as its fault. Its worker finds the fault cleared at the
 	// next renewal of its lease and goes on from the row; a commit that was prepared before does not fit the row any more.
+	// Of a log that was cut off, what lies in the gap was counted before, and the position is behind it already.
 	sqlGapPosition = `
-UPDATE kappactl.position
-   SET next = @to, fault = '', fault_detail = '', fault_from = NULL, fault_to = NULL, leader_epoch = -1
- WHERE job = @job AND number = @number AND topic = @topic AND partition = @partition
-   AND fault = 'gap' AND fault_from = @from AND fault_to = @to AND next = @from
-RETURNING topic_id::text`
+WITH gone AS (
+    SELECT topic_id, next >= @to AS counted FROM kappactl.position
+     WHERE job = @job AND number = @number AND topic = @topic AND partition = @partition
+       AND fault = 'gap' AND fault_from = @from AND fault_to = @to AND (next = @from OR next >= @to) FOR UPDATE)
+UPDATE kappactl.position AS p
+   SET next = greatest(p.next, @to), fault = '', fault_detail = '', fault_from = NULL, fault_to = NULL, leader_epoch = -1
+  FROM gone
+ WHERE p.job = @job AND p.number = @number AND p.topic_id = gone.topic_id AND p.partition = @partition
+RETURNING p.topic_id::text AS topic_id, gone.counted`
 	// sqlGapSegment finds the segment of a replay that met the gap.
 	sqlGapSegment = `
-SELECT id, topic_id::text AS topic_id, from_offset, least(to_offset, @to) AS gone_to, to_offset
+SELECT id, topic_id::text AS topic_id, CASE WHEN @to >= to_offset THEN greatest(from_offset, @from) ELSE from_offset END AS gone_from,
+       least(to_offset, @to) AS gone_to, from_offset, to_offset
   FROM kappactl.segment
  WHERE job = @job AND number = @number AND topic = @topic AND partition = @partition
    AND state = 'failed' AND fault = 'gap' AND fault_from = @from AND fault_to = @to
@@ -29,15 +35,17 @@ SELECT id, topic_id::text AS topic_id, from_offset, least(to_offset, @to) AS gon
 	// sqlGapTile stands for what is gone: a segment that is done and has no rows, so that segments still tile the range.
 	sqlGapTile = `
 INSERT INTO kappactl.segment (job, number, topic_id, topic, partition, from_offset, to_offset, state, rows, leader_epoch, done_at)
-SELECT job, number, topic_id, topic, partition, from_offset, @gone_to, 'done', 0, -1, clock_timestamp() FROM kappactl.segment WHERE id = @id`
+SELECT job, number, topic_id, topic, partition, @gone_from, @gone_to, 'done', 0, -1, clock_timestamp() FROM kappactl.segment WHERE id = @id`
 	sqlGapRest = `
 UPDATE kappactl.segment
-   SET from_offset = @gone_to, state = 'open', fault = '', error = '', fault_from = NULL, fault_to = NULL, attempts = 0
+   SET from_offset = @rest_from, to_offset = @rest_to, leader_epoch = -1, state = 'open', fault = '', error = '', fault_from = NULL, fault_to = NULL, attempts = 0
  WHERE id = @id`
 	sqlGapGone = `DELETE FROM kappactl.segment WHERE id = @id`
 	sqlGapNote = `
-INSERT INTO kappactl.accepted_gap (job, number, topic_id, topic, partition, from_offset, to_offset, by)
-VALUES (@job, @number, @topic_id::uuid, @topic, @partition, @gap_from, @gap_to, @by)`
+INSERT INTO kappactl.accepted_gap (job, number, topic_id, topic, partition, from_offset, to_offset, by, counted)
+VALUES (@job, @number, @topic_id::uuid, @topic, @partition, @gap_from, @gap_to, @by, @counted)
+ON CONFLICT (job, number, topic_id, partition, from_offset) DO UPDATE
+   SET to_offset = greatest(accepted_gap.to_offset, excluded.to_offset), counted = accepted_gap.counted OR excluded.counted`
 )
 
 // AcceptGap lets a version go on behind offsets that the log no longer holds. The range must be the one that stands as the
@@ -46,7 +54,7 @@ VALUES (@job, @number, @topic_id::uuid, @topic, @partition, @gap_from, @gap_to, 
 func (Store) AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string, partition int32, gap job.Range, by string) (bool, error) {
 	args := refArgs(ref)
 	args["topic"], args["partition"], args["from"], args["to"], args["by"] = topic, partition, gap.From, gap.To, by
-	moved, err := collectStrings(ctx, tx, sqlGapPosition, args)
+	moved, err := collectRows[gapMoved](ctx, tx, sqlGapPosition, args)
 	if err != nil {
 		return false, fmt.Errorf("accept the gap %s/%d %s of %s: %w", topic, partition, gap, ref, err)
 	}
@@ -59,32 +67,43 @@ func (Store) AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string
 	if len(moved) == 0 {
 		return false, nil
 	}
-	args["topic_id"], args["gap_from"], args["gap_to"] = moved[0], gone.From, gone.To
+	args["topic_id"], args["gap_from"], args["gap_to"], args["counted"] = moved[0].TopicID, gone.From, gone.To, moved[0].Counted
 	if _, err := tx.Exec(ctx, sqlGapNote, args); err != nil {
 		return false, fmt.Errorf("note the gap %s/%d %s of %s: %w", topic, partition, gap, ref, err)
 	}
 	return true, nil
 }
 
+// gapMoved is what was moved behind a gap. Counted says that what is gone had been counted.
+type gapMoved struct {
+	TopicID string
+	Counted bool
+}
+
 type gapSegment struct {
 	ID         int64
 	TopicID    string
-	FromOffset int64
+	GoneFrom   int64
 	GoneTo     int64
+	FromOffset int64
 	ToOffset   int64
 }
 
-// acceptInReplay leaves out of a replay what is gone. All of the segment below the gap's end is: the log is cut off at its
-// start, and the segment had landed nothing.
-func acceptInReplay(ctx context.Context, tx *pg.Tx, args pgx.NamedArgs, gap job.Range) (topicID []string, gone job.Range, err error) {
+// acceptInReplay leaves out of a replay what is gone; the segment had landed nothing. Where retention took the log's start, that
+// is all of the segment below the gap's end, and the rest follows it; where the log's end was cut off, the rest lies before it.
+func acceptInReplay(ctx context.Context, tx *pg.Tx, args pgx.NamedArgs, gap job.Range) (moved []gapMoved, gone job.Range, err error) {
 	found, err := collectRows[gapSegment](ctx, tx, sqlGapSegment, args)
 	if err != nil || len(found) == 0 {
 		return nil, gap, err
 	}
 	g := found[0]
-	args["id"], args["gone_to"] = g.ID, g.GoneTo
+	rest := job.Range{From: g.GoneTo, To: g.ToOffset}
+	if g.GoneFrom > g.FromOffset {
+		rest = job.Range{From: g.FromOffset, To: g.GoneFrom}
+	}
+	args["id"], args["gone_from"], args["gone_to"], args["rest_from"], args["rest_to"] = g.ID, g.GoneFrom, g.GoneTo, rest.From, rest.To
 	steps := []string{sqlGapTile, sqlGapRest}
-	if g.GoneTo == g.ToOffset {
+	if rest.Len() == 0 {
 		steps[1] = sqlGapGone
 	}
 	for _, sql := range steps {
@@ -92,13 +111,5 @@ func acceptInReplay(ctx context.Context, tx *pg.Tx, args pgx.NamedArgs, gap job.
 			return nil, gap, err
 		}
 	}
-	return []string{g.TopicID}, job.Range{From: g.FromOffset, To: g.GoneTo}, nil
-}
-
-func collectStrings(ctx context.Context, db pg.DB, sql string, args pgx.NamedArgs) ([]string, error) {
-	rows, err := db.Query(ctx, sql, args)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[string])
+	return []gapMoved{{TopicID: g.TopicID}}, job.Range{From: g.GoneFrom, To: g.GoneTo}, nil
 }

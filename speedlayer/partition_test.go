@@ -198,24 +198,26 @@ func TestFaultOfFetchErrors(t *testing.T) {
 	p := job.Partition{Topic: "t", ID: 1}
 	got := map[string]job.Fault{}
 	for name, err := range map[string]error{
-		"expired": &kafka.GapError{Partition: p, Wanted: 3, Start: 10, End: 50},
-		"cut off": &kafka.GapError{Partition: p, Wanted: 60, Start: 10, End: 50},
-		"anew":    &kafka.RecreatedError{Partition: p},
-		"gone":    &kafka.MissingTopicError{Topic: "t"},
-		"large":   &kafka.TooLargeError{Partition: p, Offset: 9},
-		"passing": errors.New("leader away"),
+		"expired":      &kafka.GapError{Partition: p, Wanted: 3, Start: 10, End: 50},
+		"cut off":      &kafka.GapError{Partition: p, Wanted: 60, Start: 10, End: 50},
+		"written anew": &kafka.GapError{Partition: p, Wanted: 60, Start: -1, End: 40, Cut: true},
+		"anew":         &kafka.RecreatedError{Partition: p},
+		"gone":         &kafka.MissingTopicError{Topic: "t"},
+		"large":        &kafka.TooLargeError{Partition: p, Offset: 9},
+		"passing":      errors.New("leader away"),
 	} {
 		f := faultOf(fmt.Errorf("fetch: %w", err), 7)
 		f.Detail = ""
 		got[name] = f
 	}
 	want := map[string]job.Fault{
-		"expired": {Kind: job.FaultGap, From: 3, To: 10},
-		"cut off": {Kind: job.FaultGap, From: 50, To: 60},
-		"anew":    {Kind: job.FaultRecreated, From: 7, To: 7},
-		"gone":    {Kind: job.FaultMissing, From: 7, To: 7},
-		"large":   {Kind: job.FaultTooLarge, From: 9, To: 10},
-		"passing": {},
+		"expired":      {Kind: job.FaultGap, From: 3, To: 10},
+		"cut off":      {Kind: job.FaultGap, From: 50, To: 60},
+		"written anew": {Kind: job.FaultGap, From: 40, To: 60},
+		"anew":         {Kind: job.FaultRecreated, From: 7, To: 7},
+		"gone":         {Kind: job.FaultMissing, From: 7, To: 7},
+		"large":        {Kind: job.FaultTooLarge, From: 9, To: 10},
+		"passing":      {},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -84,9 +84,17 @@ func (e *MissingTopicError) Error() string { return fmt.Sprintf("topic %q does n
 type GapError struct {
 	job.Partition
 	Wanted, Start, End int64
+	// Cut says that the log held [End, Wanted) under leader epoch Epoch and was cut off since; by now there may be other records
+	// in it. Start is not known then.
+	Cut   bool
+	Epoch int32
 }
 
 func (e *GapError) Error() string {
+	if e.Cut {
+		return fmt.Sprintf("%s: the log was cut off at offset %d after a change of leader: offsets [%d,%d), as they stood under leader epoch %d, are lost, and others are written there",
+			e.Partition, e.End, e.End, e.Wanted, e.Epoch)
+	}
 	if e.Wanted > e.End {
 		return fmt.Sprintf("%s: offset %d is beyond the end of the log, which holds [%d,%d)", e.Partition, e.Wanted, e.Start, e.End)
 	}

@@ -11,12 +11,14 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Cursor is where to fetch one partition from. LeaderEpoch is for the caller's records; the fetcher learns the current
-// one itself.
+// Cursor is where to fetch one partition from. LeaderEpoch is the leader's epoch under which the log was seen to reach up to
+// Next, or up to Known when that is further; -1 when it never was. A log that has been cut off below since is a *GapError. The
+// fetcher learns the epoch of the leader now by itself.
 type Cursor struct {
 	job.Partition
 	Next        int64
 	LeaderEpoch int32
+	Known       int64
 }
 
 // Fetched is the answer for one partition.
@@ -67,6 +69,9 @@ type Fetcher struct {
 type part struct {
 	job.Partition
 	next     int64
+	epoch    int32 // of the leader under which known was seen; -1: none
+	given    int32 // the caller's, as of its last call
+	known    int64
 	stable   int64 // last stable offset as last answered
 	limit    int32 // raised for a batch over MaxPartitionBytes
 	alone    bool  // asked in a request of its own, for as little as the broker gives
@@ -152,9 +157,11 @@ func (f *Fetcher) follow(cursors []Cursor) {
 			f.parts[c.Partition] = p
 			f.order = append(f.order, p)
 		}
-		if p.next != c.Next {
+		if p.next != c.Next || c.LeaderEpoch != p.given && c.LeaderEpoch != p.epoch {
+			p.epoch, p.known = c.LeaderEpoch, c.Next
 			p.next, p.stable, p.failures, p.due, p.oddSince = c.Next, 0, 0, time.Time{}, time.Time{}
 		}
+		p.known, p.given = max(p.known, c.Known), c.LeaderEpoch
 		p.listed = f.call
 	}
 	kept := f.order[:0]
@@ -223,7 +230,8 @@ func (f *Fetcher) launch(ahead bool) {
 			continue
 		}
 		fl.asks = append(fl.asks, ask{
-			Partition: p.Partition, id: f.topics[p.Topic].id, offset: p.next, limit: p.limit, epoch: meta.epoch,
+			Partition: p.Partition, id: f.topics[p.Topic].id, offset: p.next, limit: p.limit,
+			epoch: meta.epoch, since: p.epoch, known: p.known,
 		})
 	}
 	for leader, fl := range byLeader {

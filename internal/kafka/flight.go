@@ -27,7 +27,9 @@ type ask struct {
 	id     job.TopicID // for brokers with topic ids, when the cursor has none
 	offset int64
 	limit  int32
-	epoch  int32
+	epoch  int32 // of the leader
+	since  int32 // under which leader epoch the log was known up to known; -1: it was not
+	known  int64
 
 	came    bool  // the response has this partition
 	err     error // of the request, or the partition's error code
@@ -52,13 +54,21 @@ func isClosed(c chan struct{}) bool {
 
 // fly sends the request, decodes the response and asks what has to be known to judge it.
 func (f *Fetcher) fly(fl *flight) {
+	if asks := fl.unproven(); len(asks) > 0 {
+		f.prove(f.ctx, fl.leader, asks)
+	}
+	if fl.settled() {
+		return
+	}
 	resp, err := f.cl.Broker(int(fl.leader)).Request(f.ctx, f.request(fl))
 	if err == nil {
 		err = kerr.ErrorForCode(resp.(*kmsg.FetchResponse).ErrorCode)
 	}
 	if err != nil {
 		for i := range fl.asks {
-			fl.asks[i].err = err
+			if fl.asks[i].err == nil {
+				fl.asks[i].err = err
+			}
 		}
 		return
 	}
@@ -75,6 +85,9 @@ func (f *Fetcher) request(fl *flight) *kmsg.FetchRequest {
 	req.IsolationLevel = 1 // read_committed
 	req.SessionID, req.SessionEpoch = 0, -1
 	for _, a := range fl.asks {
+		if a.err != nil {
+			continue // settled before
+		}
 		p := kmsg.NewFetchRequestTopicPartition()
 		p.Partition = a.ID
 		p.CurrentLeaderEpoch = a.epoch
@@ -111,7 +124,7 @@ func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor) {
 			p := &t.Partitions[pi]
 			for i := range fl.asks {
 				a := &fl.asks[i]
-				if a.ID == p.Partition && (a.Topic == t.Topic || t.Topic == "" && a.topicID() == t.TopicID) {
+				if a.err == nil && a.ID == p.Partition && (a.Topic == t.Topic || t.Topic == "" && a.topicID() == t.TopicID) {
 					a.take(p, unpack)
 				}
 			}

@@ -33,6 +33,7 @@ func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched
 		return f.fail(p, fmt.Errorf("fetch %s: the broker sent batches that end before it", a), out)
 	}
 	p.failures, p.oddSince = 0, time.Time{}
+	p.epoch = a.epoch
 	p.stable = a.fetched.LastStableOffset
 	p.next = a.next
 	if a.hole {
@@ -41,6 +42,7 @@ func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched
 	if p.next > a.offset {
 		p.limit, p.alone = f.config.MaxPartitionBytes, false
 	}
+	p.known = max(p.known, p.next)
 	p.answered = f.call
 	return append(out, Fetched{
 		Partition: p.Partition, Records: a.fetched.Records, Next: p.next, LeaderEpoch: a.epoch, Bytes: a.bytes,
@@ -73,6 +75,8 @@ func (f *Fetcher) settleError(p *part, a *ask, leader int32, out []Fetched) []Fe
 		return f.tooLarge(p, a, out)
 	case outOfRange(a.err):
 		return f.outOfRange(p, a, out)
+	case Final(a.err): // the log was cut off below the cursor
+		return f.fail(p, a.err, out)
 	}
 	p.wants = f.fresh + 1
 	return f.fail(p, fmt.Errorf("fetch %s from broker %d: %w", a, leader, cause(explainLogin(f.cl, a.err))), out)
@@ -90,13 +94,14 @@ func (f *Fetcher) tooLarge(p *part, a *ask, out []Fetched) []Fetched {
 	return f.fail(p, &TooLargeError{Partition: p.Partition, Offset: a.offset, Limit: limit}, out)
 }
 
-// outOfRange tells a gap from an answer that was out of date when it came.
+// outOfRange tells a gap from an answer that was out of date when it came. A log that ends before a cursor of which nobody knows
+// under which leader it was there (a gap was accepted) is waited for.
 func (f *Fetcher) outOfRange(p *part, a *ask, out []Fetched) []Fetched {
 	gap := &GapError{Partition: p.Partition, Wanted: a.offset, Start: a.log.From, End: a.log.To}
 	switch {
 	case a.logErr == nil && a.offset < a.log.From:
 		return f.fail(p, gap, out)
-	case a.logErr == nil && a.offset > a.log.To && p.odd(f.now(), cutAfter):
+	case a.logErr == nil && a.offset > a.log.To && (a.since >= 0 || a.epoch < 0) && p.odd(f.now(), cutAfter):
 		return f.fail(p, gap, out)
 	}
 	p.wants = f.fresh + 1

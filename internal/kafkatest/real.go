@@ -225,3 +225,24 @@ func (b *RealBroker) signal(t testing.TB, s syscall.Signal) {
 		t.Fatalf("send %s to the broker: %v", s, err)
 	}
 }
+
+// CutLog takes the end off a partition's log while the broker is down, as a machine that lost power may: about half of its newest
+// segment's bytes are left. Started again, the broker serves what it finds under a new leader epoch.
+func (b *RealBroker) CutLog(t testing.TB, topic string, partition int32) {
+	t.Helper()
+	if b.running {
+		t.Fatal("cut the log of a broker that runs")
+	}
+	segments, err := filepath.Glob(filepath.Join(b.data, "log", fmt.Sprintf("%s-%d", topic, partition), "*.log"))
+	if err != nil || len(segments) == 0 {
+		t.Fatalf("no log of %s/%d: %v", topic, partition, err)
+	}
+	newest := segments[len(segments)-1]
+	info, err := os.Stat(newest)
+	if err == nil {
+		err = os.Truncate(newest, info.Size()/2)
+	}
+	if err != nil {
+		t.Fatalf("cut the log of %s/%d: %v", topic, partition, err)
+	}
+}

@@ -20,7 +20,7 @@ var migrations embed.FS
 
 // SchemaVersion is the number of the newest migration in this binary. A binary works on a control schema whose
 // oldest_reader is not above it.
-const SchemaVersion = 1
+const SchemaVersion = 7
 
 const versionTable = "goose_db_version"
 
@@ -77,7 +77,8 @@ func (s schema) provider(db *sql.DB) (*goose.Provider, error) {
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
-	provider, err := goose.NewProvider("", db, files, goose.WithStore(store), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider("", db, files, goose.WithStore(store), goose.WithDisableGlobalRegistry(true),
+		goose.WithAllowOutofOrder(true)) // migrations of one release may be written side by side
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
@@ -121,14 +122,18 @@ func MigrationSQL(schemaName string) (string, error) {
     tstamp     timestamp NOT NULL DEFAULT now()
 );
 `, Ident(string(s)), versionTable)
-	for i, name := range names {
+	for _, name := range names {
 		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return "", fmt.Errorf("read migrations: %w", err)
+		}
+		number, err := goose.NumericComponent(name)
 		if err != nil {
 			return "", fmt.Errorf("read migrations: %w", err)
 		}
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		b.WriteString(strings.TrimPrefix(up, "-- +goose Up\n"))
-		fmt.Fprintf(&b, "INSERT INTO %s.%s (version_id, is_applied) VALUES (%d, true);\n", Ident(string(s)), versionTable, i+1)
+		fmt.Fprintf(&b, "INSERT INTO %s.%s (version_id, is_applied) VALUES (%d, true);\n", Ident(string(s)), versionTable, number)
 	}
 	return b.String(), nil
 }

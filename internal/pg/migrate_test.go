@@ -2,6 +2,7 @@ package pg_test
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -74,15 +75,16 @@ func TestPrintedSQLMakesTheSchemaThatMigrateMakes(t *testing.T) {
 func TestSchemaOfAnotherReleaseNamesWhatToRun(t *testing.T) {
 	t.Parallel()
 	pool := open(t, pgtest.Database(t), "")
-	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.schema_info SET version = 9, oldest_reader = 8, release = '3.0.0'`); err != nil {
+	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.schema_info SET version = 99, oldest_reader = 98, release = '3.0.0'`); err != nil {
 		t.Fatal(err)
 	}
 	err := pg.CheckSchema(t.Context(), pool)
-	if want := `the control schema "kappactl" (version 9) is too new for this binary (version 1); use kappactl 3.0.0 or newer`; err == nil || err.Error() != want {
+	want := fmt.Sprintf(`the control schema "kappactl" (version 99) is too new for this binary (version %d); use kappactl 3.0.0 or newer`, pg.SchemaVersion)
+	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	// A newer schema that this binary may still use is no error: rolling upgrades work.
-	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.schema_info SET version = 2, oldest_reader = 1`); err != nil {
+	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.schema_info SET version = 99, oldest_reader = 1`); err != nil {
 		t.Fatal(err)
 	}
 	if err := pg.CheckSchema(t.Context(), pool); err != nil {

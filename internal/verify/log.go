@@ -162,7 +162,7 @@ func (r *logReader) cursors() []kafka.Cursor {
 	var out []kafka.Cursor
 	for _, s := range r.spans {
 		if !s.done() {
-			out = append(out, kafka.Cursor{Partition: s.Partition, Next: s.next, LeaderEpoch: s.epoch})
+			out = append(out, kafka.Cursor{Partition: s.Partition, Next: s.next, LeaderEpoch: s.epoch, Known: s.To})
 		}
 	}
 	return out

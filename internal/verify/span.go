@@ -14,6 +14,7 @@ type span struct {
 	job.Range                // offsets whose effect is in the table
 	epoch     int32          // leader epoch of the position
 	gaps      []job.Range    // accepted, ordered; left out
+	counted   []job.Range    // those of gaps that were counted before the log was cut off
 	stored    []int64        // offsets of stored dead letters, ordered
 	rejected  []int64        // offsets of records that cannot be processed, ordered
 	refused   map[int64]bool // those of them that the query fails over, as far as known before reading
@@ -103,6 +104,8 @@ func lossIn(s *span, first int64, t job.TopicFacts) (loss, bool) {
 		return gone(s, "the partition does not exist any more"), true
 	}
 	switch p := t.Partitions[i]; {
+	case len(s.counted) > 0:
+		return gone(s, "the log was cut off after %s was counted: the results hold records that no log has", s.counted[0]), true
 	case p.Err != nil:
 		return gone(s, "%v", p.Err), true
 	case p.End < s.To:

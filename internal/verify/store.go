@@ -21,7 +21,7 @@ const selectVersion = `SELECT v.phase, v.dialect, v.lanes::integer AS lanes, v.b
 const selectPositions = `SELECT topic_id::text AS topic_id, topic, partition, covers_from, next, leader_epoch
 	FROM kappactl.position WHERE job = @job AND number = @number ORDER BY topic, topic_id, partition`
 
-const selectGaps = `SELECT topic_id::text AS topic_id, partition, from_offset, to_offset
+const selectGaps = `SELECT topic_id::text AS topic_id, partition, from_offset, to_offset, counted
 	FROM kappactl.accepted_gap WHERE job = @job AND number = @number ORDER BY topic_id, partition, from_offset`
 
 const selectDeadLetters = `SELECT d.topic_id::text AS topic_id, d.partition, d."offset"
@@ -114,6 +114,7 @@ type gapRow struct {
 	TopicID              string `db:"topic_id"`
 	Partition            int32
 	FromOffset, ToOffset int64
+	Counted              bool
 }
 
 type deadRow struct {
@@ -160,6 +161,9 @@ func readSpans(ctx context.Context, db pg.DB, ref job.Ref) ([]*span, error) {
 			return nil, fmt.Errorf("read accepted gaps of %s: %w", ref, err)
 		} else if s != nil {
 			s.gaps = append(s.gaps, job.Range{From: g.FromOffset, To: g.ToOffset})
+			if g.Counted {
+				s.counted = append(s.counted, job.Range{From: g.FromOffset, To: g.ToOffset})
+			}
 		}
 	}
 	for _, d := range dead {

@@ -112,6 +112,8 @@ func TestAcceptedGapsAreLeftOut(t *testing.T) {
 	wantEqual(t, w.verify(Options{}), 1, 2)
 	kafkatest.DeleteRecords(t, w.brokers, w.topic, 0, 2)
 	wantRefusal(t, second(w.try(Options{})), job.ExitGap, w.topic+"/0 [0,2) is gone")
+	w.exec(`UPDATE kappactl.accepted_gap SET counted = true`)
+	wantRefusal(t, second(w.try(Options{})), job.ExitGap, "the log was cut off after [1,3) was counted")
 }
 
 func second(_ Report, err error) error { return err }
