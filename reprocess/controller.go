@@ -20,6 +20,7 @@ type Deps struct {
 	Pool      *pg.Pool
 	Topics    Topics
 	Replays   Replays
+	Queue     Queue
 	Positions Positions
 	Gaps      Gaps // nil: gaps are not accepted
 	Tables    Tables

@@ -33,6 +33,12 @@ type Replays interface {
 	Remove(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string) error
 }
 
+// Queue is the order of the replays for the server's budget; implemented by speedlayer.Store.
+type Queue interface {
+	// Before is how many replays come before that of the version.
+	Before(ctx context.Context, db pg.DB, ref job.Ref) (int, error)
+}
+
 // Positions is how far versions are and the barrier over two of them (architecture §9); implemented by speedlayer.Store.
 type Positions interface {
 	// Positions lists a version's partitions; while segments are open Next is the end of the contiguous done ones.

@@ -147,11 +147,16 @@ func (w *watch) queued(ctx context.Context, st *state) (string, error) {
 	if st.Phase != job.Replaying {
 		return "", nil
 	}
-	n, err := replaysBefore(ctx, w.c.Pool, st)
-	if err != nil || n < w.c.config.Replays {
+	n, err := w.c.Queue.Before(ctx, w.c.Pool, st.ref())
+	limit := w.c.config.Replays
+	if err != nil || n < limit {
 		return "", err
 	}
-	return fmt.Sprintf("queued: %d replays run before it and agent.replays is %d", n, w.c.config.Replays), nil
+	text := fmt.Sprintf("queued: %d replays run, limit %d (agent.replays)", limit, limit)
+	if n > limit {
+		text += fmt.Sprintf("; %d before it in the queue", n-limit)
+	}
+	return text, nil
 }
 
 // seed takes over what an earlier controller saw, once.

@@ -247,18 +247,6 @@ func noted(ctx context.Context, db pg.DB, st *state, kind string) (int, error) {
 	return n, nil
 }
 
-// replaysBefore counts the versions whose replay comes before this one's in the queue for the server's budget.
-func replaysBefore(ctx context.Context, db pg.DB, st *state) (int, error) {
-	var n int
-	err := db.QueryRow(ctx, `SELECT count(*) FROM kappactl.version WHERE phase = 'replaying' AND paused_at IS NULL
-			AND (frozen_at, job, number) < (@since::timestamptz, @job::text, @number::integer)`,
-		pgx.NamedArgs{"since": st.FrozenAt, "job": st.Job, "number": st.Number}).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count replays: %w", err)
-	}
-	return n, nil
-}
-
 // specOf reads another version's job file.
 func specOf(ctx context.Context, db pg.DB, ref job.Ref) (*job.Spec, job.Layout, error) {
 	var spec, layout string

@@ -28,7 +28,7 @@ type Config struct {
 	Lease   time.Duration // of segments and positions; default 10 s
 	Memory  int64         // bytes for fetch buffers and query sessions; default 1 GB
 	Temp    string        // folder that queries spill to; empty: they do not spill
-	Replays int           // versions of which this agent replays segments at once; default 2
+	Replays int           // versions that replay at once, over all agents; default 2
 	Workers int           // segments that this agent replays at once; default the CPUs
 	// Timeout bounds a statement of a commit and how long a commit in hand may take after a stop; default 30 s.
 	Timeout time.Duration
@@ -55,7 +55,6 @@ func or[T comparable](v, fallback T) T {
 type Engine struct {
 	Deps
 	config  Config
-	replays chan struct{} // a version that replays holds one
 	workers chan struct{} // a segment that is being read holds one
 
 	// For tests of this package: at is called at every fault point, beside faultpoint.Hit; most bounds the records of a live batch; unpacked is how many bytes a
@@ -73,8 +72,8 @@ func New(d Deps, c Config) *Engine {
 	c = c.withDefaults()
 	return &Engine{
 		Deps: d, config: c,
-		replays: make(chan struct{}, c.Replays), workers: make(chan struct{}, c.Workers),
-		at: func(string) {}, unpacked: maxUnpacked, most: noLimit,
+		workers: make(chan struct{}, c.Workers),
+		at:      func(string) {}, unpacked: maxUnpacked, most: noLimit,
 	}
 }
 

@@ -38,7 +38,7 @@ type rig struct {
 	spec    *job.Spec
 	layout  job.Layout
 	log     *slog.Logger
-	agents  atomic.Int64
+	agents  *atomic.Int64
 }
 
 type rigOption func(*job.Spec)
@@ -56,7 +56,7 @@ func lanes(n int) rigOption { return func(s *job.Spec) { s.Live.Lanes = n } }
 // newRigOn is newRig on a topic that is there.
 func newRigOn(t *testing.T, brokers []string, topic, sql string, options ...rigOption) *rig {
 	t.Helper()
-	r := &rig{t: t, brokers: brokers, topic: topic, ref: job.Ref{Job: "sums", Number: 1}}
+	r := &rig{t: t, brokers: brokers, topic: topic, ref: job.Ref{Job: "sums", Number: 1}, agents: &atomic.Int64{}}
 	r.agents.Store(1)
 	text := fmt.Sprintf(`
 job: sums

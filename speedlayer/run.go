@@ -83,13 +83,13 @@ func (r *run) loop(ctx context.Context) error {
 			continue
 		}
 		r.quiet.over(cannotReachDatabase)
-		if s.Lanes != r.lanes && s.mode() != over {
+		if s.Lanes != r.lanes && s.mode(r.config.Replays) != over {
 			return errRelaned
 		}
-		switch m := s.mode(); m {
+		switch m := s.mode(r.config.Replays); m {
 		case over:
 			return nil
-		case waiting:
+		case waiting, queued:
 			err = wait(ctx, r.look())
 		case replaying:
 			err = r.replay(ctx)
@@ -122,7 +122,7 @@ func (r *run) during(ctx context.Context, m mode, often time.Duration, renew, wo
 				return err
 			}
 			r.pace.Store(int64(s.Every))
-			if s.mode() != m || s.Lanes != r.lanes {
+			if s.mode(r.config.Replays) != m || s.Lanes != r.lanes {
 				stop(errMoved)
 			}
 			return nil

@@ -19,8 +19,9 @@ const (
 SELECT phase, paused_at IS NOT NULL AS paused, lanes, dialect, spec, layout
   FROM kappactl.version WHERE job = @job AND number = @number`
 	sqlPhase = `
-SELECT phase, paused_at IS NOT NULL AS paused, coalesce((spec #> '{live,every}')::bigint, 0) AS every, lanes
-  FROM kappactl.version WHERE job = @job AND number = @number`
+SELECT phase, paused_at IS NOT NULL AS paused, coalesce((spec #> '{live,every}')::bigint, 0) AS every, lanes,
+       CASE WHEN phase = 'replaying' THEN ` + beforeThis + ` ELSE 0 END AS before
+  FROM kappactl.version v WHERE job = @job AND number = @number`
 )
 
 // version is one version with all that its work needs. It is not changed once loaded.
@@ -41,6 +42,7 @@ type standing struct {
 	Paused bool
 	Every  time.Duration // live.every and live.lanes, which a deploy changes in place
 	Lanes  int
+	Before int // replays before this one in the queue, while it is one
 }
 
 // mode is what a standing asks of an agent.
@@ -49,15 +51,19 @@ type mode int
 const (
 	over    mode = iota // nothing, and nothing later in this Run
 	waiting             // nothing now
+	queued              // a replay, once one of those before it has ended
 	replaying
 	following
 )
 
-func (s standing) mode() mode {
+// mode says what to do when the server may replay so many versions at once.
+func (s standing) mode(replays int) mode {
 	phase := job.Phase(s.Phase)
 	switch {
 	case s.Paused || phase.Ended() || phase == job.Retiring:
 		return over
+	case phase == job.Replaying && s.Before >= replays:
+		return queued
 	case phase == job.Replaying:
 		return replaying
 	case phase.Consumes():
@@ -108,7 +114,7 @@ func (e *Engine) load(ctx context.Context, ref job.Ref) (*version, error) {
 
 func (e *Engine) standing(ctx context.Context, ref job.Ref) (standing, error) {
 	var s standing
-	err := e.Pool.QueryRow(ctx, sqlPhase, refArgs(ref)).Scan(&s.Phase, &s.Paused, &s.Every, &s.Lanes)
+	err := e.Pool.QueryRow(ctx, sqlPhase, refArgs(ref)).Scan(&s.Phase, &s.Paused, &s.Every, &s.Lanes, &s.Before)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return standing{Phase: string(job.Retired)}, nil
 	}

@@ -38,15 +38,6 @@ type worker struct {
 func (r *run) replay(ctx context.Context) error {
 	p := &replay{run: r, leases: newSegmentLeases(r), throttle: &bucket{now: r.Now}}
 	return r.during(ctx, replaying, r.look(), p.renew, func(ctx context.Context) error {
-		select {
-		case r.replays <- struct{}{}:
-		default:
-			r.log.Info("the replay waits: this agent replays as many versions as it may", "limit", cap(r.replays))
-			if err := acquire(ctx, r.replays); err != nil {
-				return nil
-			}
-		}
-		defer func() { <-r.replays }()
 		g, ctx := errgroup.WithContext(ctx)
 		for range p.count() {
 			g.Go(func() error { return unlessDone(ctx, p.work(ctx)) })

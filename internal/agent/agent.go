@@ -34,7 +34,6 @@ type Config struct {
 	HTTP      string        // where it answers, for people
 	Capacity  int           // segments that it replays at once, for people; default 1
 	Dialect   int           // of PARTIAL that it can run
-	Replays   int           // versions that replay at once; default 2
 	Poll      time.Duration // between two looks for work, default 500 ms
 	Heartbeat time.Duration // default 1 s
 	Lease     time.Duration // of deployments and requests, default 10 s
@@ -61,7 +60,6 @@ func New(d Deps, c Config) *Agent {
 	}
 	c.PID = cmp.Or(c.PID, os.Getpid())
 	c.Capacity = cmp.Or(c.Capacity, 1)
-	c.Replays = cmp.Or(c.Replays, 2)
 	c.Poll = cmp.Or(c.Poll, 500*time.Millisecond)
 	c.Heartbeat = cmp.Or(c.Heartbeat, time.Second)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)

@@ -179,22 +179,6 @@ func TestOnlyTheNewestDeploymentOfAVersionIsControlled(t *testing.T) {
 	}
 }
 
-func TestTheBudgetLetsTheOldestReplaysRun(t *testing.T) {
-	pool, _ := pgtest.New(t)
-	for n := 1; n <= 3; n++ {
-		addVersion(t, pool, n, job.Replaying)
-	}
-	w := newWork()
-	_, stop := start(t, pool, w, Config{ID: "a", Replays: 2})
-	await(t, w.begins, "j/v1")
-	await(t, w.begins, "j/v2")
-	exec(t, pool, `UPDATE kappactl.version SET phase = 'building' WHERE number = 1`)
-	await(t, w.begins, "j/v3")
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestAStoppedAgentGivesUpItsLeasesAtOnce(t *testing.T) {
 	pool, _ := pgtest.New(t)
 	addVersion(t, pool, 1, job.Live)

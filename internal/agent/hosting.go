@@ -179,21 +179,14 @@ func end(tasks map[int64]*task, kept []int64) {
 	}
 }
 
-// versions keeps a runner for each version that has work. The budget of replays goes to the oldest ones; all agents
-// count alike, so it holds over all of them.
+// versions keeps a runner for each version that has work. Which of them replay at once is the runners' to agree on.
 func (h *hosting) versions(ctx, limited context.Context) error {
 	found, err := readVersions(limited, h.a.Pool, h.a.config.Dialect)
 	if err != nil {
 		return err
 	}
 	wanted := map[job.Ref]bool{}
-	replays := 0
 	for _, v := range found {
-		if v.Phase == job.Replaying {
-			if replays++; replays > h.a.config.Replays {
-				continue
-			}
-		}
 		wanted[v.ref()] = true
 	}
 	for ref, t := range h.runners {

@@ -29,6 +29,7 @@ import (
 var (
 	_ reprocess.Topics    = (*kafka.Admin)(nil)
 	_ reprocess.Replays   = (*speedlayer.Store)(nil)
+	_ reprocess.Queue     = (*speedlayer.Store)(nil)
 	_ reprocess.Positions = (*speedlayer.Store)(nil)
 	_ reprocess.Gaps      = (*speedlayer.Store)(nil)
 	_ reprocess.Expiry    = (*speedlayer.Store)(nil)
@@ -148,10 +149,10 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	store := &speedlayer.Store{}
 	serve := serving.New(serving.Config{})
 	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Topics: admin, Replays: store, Positions: store, Gaps: store, Tables: serve, Views: serve, Expiry: store, Log: named, Now: a.sys.Now, Rand: random,
+		Pool: pool, Topics: admin, Replays: store, Queue: store, Positions: store, Gaps: store, Tables: serve, Views: serve, Expiry: store, Log: named, Now: a.sys.Now, Rand: random,
 	}, reprocess.Config{Replays: s.Agent.Replays})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: logger, Now: a.sys.Now}, agent.Config{
-		ID: id, Release: release, HTTP: address, Capacity: runtime.NumCPU(), Dialect: query.Dialect, Replays: s.Agent.Replays,
+		ID: id, Release: release, HTTP: address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,
 		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease,
 	})
 	return w

@@ -76,7 +76,7 @@ func agentOptions() []Option {
 	return []Option{
 		{Name: "agent.memory", Flag: "memory", Env: "KAPPACTL_MEMORY", Usage: "memory for fetch buffers and SQL, such as 1GB", Serve: true, set: into(func(s *Settings) *int64 { return &s.Agent.Memory }, memorySize)},
 		{Name: "agent.temp", Flag: "temp", Env: "KAPPACTL_TEMP", Usage: "folder for spilling", Serve: true, set: into(func(s *Settings) *string { return &s.Agent.Temp }, asIs)},
-		{Name: "agent.replays", Flag: "replays", Env: "KAPPACTL_REPLAYS", Usage: "replays at once", Serve: true, set: into(func(s *Settings) *int { return &s.Agent.Replays }, countOf)},
+		{Name: "agent.replays", Flag: "replays", Env: "KAPPACTL_REPLAYS", Usage: "versions that replay at once, over all agents", Serve: true, set: into(func(s *Settings) *int { return &s.Agent.Replays }, countOf)},
 		{Name: "agent.lease", Flag: "lease", Env: "KAPPACTL_LEASE", Usage: "how long a claim outlives its agent", Serve: true, set: into(func(s *Settings) *time.Duration { return &s.Agent.Lease }, within(500*time.Millisecond, 10*time.Minute))},
 		{Name: "agent.heartbeat", Flag: "heartbeat", Env: "KAPPACTL_HEARTBEAT", Usage: "how often the agent says that it lives", Serve: true, set: into(func(s *Settings) *time.Duration { return &s.Agent.Heartbeat }, within(50*time.Millisecond, 4*time.Second))},
 		{Name: "agent.poll", Flag: "poll", Env: "KAPPACTL_POLL", Usage: "how often the agent looks for work", Serve: true, set: into(func(s *Settings) *time.Duration { return &s.Agent.Poll }, within(20*time.Millisecond, time.Minute))},

@@ -46,7 +46,7 @@ type SASL struct {
 type Agent struct {
 	Memory    int64         // bytes for fetch buffers and SQL
 	Temp      string        // folder in which each agent makes a folder of its own for spilling
-	Replays   int           // replays at once
+	Replays   int           // versions that replay at once, over all agents
 	Lease     time.Duration // how long a claim outlives its agent
 	Heartbeat time.Duration
 	Poll      time.Duration // how often it looks for work

@@ -139,7 +139,7 @@ func fleet() Overview {
 	standbyVersion.Version, standbyVersion.Phase, standbyVersion.StandbyUntil = "v4", job.Standby, ptr(noon().Add(3*time.Hour))
 	five := liveVersion(2)
 	five.Version = "v5"
-	queued := version("v3", job.Replaying, job.Starting, "queued: 2 replays run before it and agent.replays is 2")
+	queued := version("v3", job.Replaying, job.Starting, "queued: 2 replays run, limit 2 (agent.replays)")
 	paused := replayingVersion(4)
 	paused.Paused, paused.Verdict, paused.Reason = true, job.Stalled, "paused"
 	gap := liveVersion(3)
