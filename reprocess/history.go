@@ -53,18 +53,7 @@ func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, 
 	if len(rows) == 0 {
 		return nil, unknownJob(name)
 	}
-	out := make([]PastEvent, len(rows))
-	for i, r := range rows {
-		out[i] = PastEvent{
-			ID: r.ID, At: r.At.UTC(), Job: job.Name(r.Job), Deployment: r.Deployment, Kind: r.Kind, Message: r.Message,
-			Detail: json.RawMessage(r.Detail), By: r.By,
-		}
-		if r.Number != nil {
-			v := job.Number(*r.Number).String()
-			out[i].Version = &v
-		}
-	}
-	return out, nil
+	return pastEvents(rows), nil
 }
 
 // Spec is the job file of a version.

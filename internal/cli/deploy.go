@@ -94,11 +94,13 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if staged.Nothing || (len(staged.Applied) > 0 && !staged.FlipOnly && !staged.Resumed) {
 		return o.nothing(ctx, cl, staged)
 	}
-	o.progress("%s", stagedLine(staged, staging.Hash))
+	if !o.streams() {
+		o.progress("%s", stagedLine(staged, staging.Hash))
+	}
 	if o.detach {
 		return o.detached(staged)
 	}
-	f := follower{app: o.app, client: cl, deployment: staged.Deployment, goal: o.until}
+	f := follower{app: o.app, client: cl, deployment: staged.Deployment, goal: o.until, resumed: staged.Resumed}
 	d, code, err := f.run(ctx)
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func (o deployOptions) plan(ctx context.Context, c *client, s reprocess.Staging)
 	if result.Nothing && o.detailedExitCode {
 		result.ExitCode = job.ExitNothing
 	}
-	if err := o.result(result, result.print); err != nil {
+	if err := o.alone(result); err != nil {
 		return err
 	}
 	return exitWith(result.ExitCode)

@@ -48,7 +48,7 @@ func (o deployOptions) nothing(ctx context.Context, c *client, s reprocess.Stage
 	if o.detailedExitCode && result.Nothing {
 		result.ExitCode = job.ExitNothing
 	}
-	if err := o.result(result, result.print); err != nil {
+	if err := o.alone(result); err != nil {
 		return err
 	}
 	return exitWith(result.ExitCode)
@@ -65,13 +65,23 @@ func (o deployOptions) detached(s reprocess.Staged) error {
 		Message: fmt.Sprintf("%s %s is deployment %d", s.Job, s.Number, s.Deployment),
 		Next:    fmt.Sprintf("kappactl wait %s %s --for verified", s.Job, s.Number),
 	}
-	return o.result(result, func(w io.Writer) error {
-		if o.flags.quiet {
-			_, err := fmt.Fprintln(w, s.Deployment)
-			return err
+	if !o.machine() && o.flags.quiet {
+		_, err := fmt.Fprintln(o.sys.Out, s.Deployment)
+		return err
+	}
+	return o.alone(result)
+}
+
+// alone prints the result of a command that follows nothing: a stream of a first and a last line.
+func (o deployOptions) alone(r deployResult) error {
+	if o.streams() {
+		s := newStream(o.app, nil)
+		s.line(streamStart{s.head("start", o.sys.Now()), streamSchema, r.Job, r.Version, r.Deployment, r.Phase, r.Resumed})
+		if s.err != nil {
+			return s.err
 		}
-		return result.print(w)
-	})
+	}
+	return o.printed(r)
 }
 
 // reportDeployment prints where a deployment is, and where its time went, and ends with code.
@@ -84,7 +94,7 @@ func reportDeployment(a *app, d reprocess.Deployment, t *reprocess.Timings, code
 	if code != job.ExitOK {
 		result.Message = or(or(d.Message, d.VersionError), fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
 		if a.machine() {
-			if err := a.result(result, nil); err != nil {
+			if err := a.printed(result); err != nil {
 				return err
 			}
 		}
@@ -100,7 +110,7 @@ func reportDeployment(a *app, d reprocess.Deployment, t *reprocess.Timings, code
 	if _, warning, found := strings.Cut(d.Message, "; warning: "); found {
 		result.Message += "\nwarning: " + warning
 	}
-	return a.result(result, result.print)
+	return a.printed(result)
 }
 
 func (r deployResult) print(w io.Writer) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,12 +33,18 @@ type follower struct {
 	client     *client
 	deployment int64
 	goal       goal
+	resumed    bool // it was under way before this command
 	line       progressLine
+	stream     *stream // with --output jsonl
 }
 
 // run returns the deployment as it then is and the exit code.
 func (f *follower) run(ctx context.Context) (reprocess.Deployment, job.ExitCode, error) {
 	w := newWatch(f.app, f.client)
+	if f.streams() {
+		f.stream = newStream(f.app, f.client)
+		w.noticed = f.stream.warn
+	}
 	f.line.every = progressPipe
 	if f.sys.ErrTTY {
 		f.line.every = progressTerminal
@@ -49,18 +56,40 @@ func (f *follower) run(ctx context.Context) (reprocess.Deployment, job.ExitCode,
 			last = d
 			code, done := d.Outcome(string(f.goal))
 			f.report(ctx, d)
+			if f.stream != nil && f.stream.err != nil {
+				return last, job.ExitFailed, withNext(f.stream.err, f.comeBack(last)) // nobody reads it any more
+			}
 			if done {
 				return d, code, nil
 			}
 		}
 		if err := w.pause(ctx, followEvery, err); err != nil {
-			return last, job.ExitFailed, withNext(err, f.comeBack(last))
+			return last, job.ExitFailed, f.broken(ctx, last, withNext(err, f.comeBack(last)))
 		}
 	}
 }
 
+// broken ends the stream of a command that stops looking: the deployment goes on.
+func (f *follower) broken(ctx context.Context, d reprocess.Deployment, err error) error {
+	if f.stream == nil || !f.stream.began {
+		return err
+	}
+	e := explain(ctx, err)
+	return errors.Join(err, f.end(deployResult{
+		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: e.Code, Records: d.Records,
+		Resumed: f.resumed, Message: strings.Join(e.Causes, "; "), Next: e.Next,
+	}))
+}
+
 // report prints a line when there is something to say.
 func (f *follower) report(ctx context.Context, d reprocess.Deployment) {
+	if f.stream != nil {
+		if !f.stream.began {
+			f.stream.start(ctx, d, f.resumed)
+		}
+		f.stream.look(ctx, d)
+		return
+	}
 	if f.flags.quiet || !f.line.due(f.sys.Now(), d) {
 		return
 	}

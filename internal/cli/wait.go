@@ -22,7 +22,7 @@ func newWait(a *app, run func(context.Context, waitOptions) error) *cobra.Comman
 		Use:   "wait JOB [VERSION]",
 		Short: "Attach to a running deployment and wait for it",
 		Long: `Follow a version until it is as far as --for says. It ends as soon as that can no longer happen, with the exit code of
-the reason. Nothing is changed; without --timeout it waits for ever.`,
+the reason. Nothing is changed; without --timeout it waits for ever. --output jsonl prints what happens as it happens.`,
 		Example:     "  kappactl wait pageviews --for live\n  kappactl wait pageviews v2 --for verified --timeout 10m",
 		Args:        between([]string{"JOB"}, []string{"VERSION"}),
 		Annotations: map[string]string{timeoutKey: noTimeout},
@@ -56,7 +56,7 @@ func runWait(ctx context.Context, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	f := follower{app: o.app, client: c, deployment: id, goal: o.goal}
+	f := follower{app: o.app, client: c, deployment: id, goal: o.goal, resumed: true}
 	d, code, err := f.run(ctx)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/pg"
@@ -12,9 +13,10 @@ import (
 type watch struct {
 	*app
 	client   *client
-	lost     bool      // the database does not answer
-	noAgent  bool      // nobody works
-	lookedAt time.Time // for agents
+	lost     bool         // the database does not answer
+	noAgent  bool         // nobody works
+	lookedAt time.Time    // for agents
+	noticed  func(string) // is told, too, what is said; may be nil
 }
 
 func newWatch(a *app, c *client) *watch { return &watch{app: a, client: c} }
@@ -29,10 +31,10 @@ func (w *watch) pause(ctx context.Context, every time.Duration, failed error) er
 		return failed
 	case failed != nil && !w.lost:
 		w.lost = true
-		w.progress("the database does not answer; waiting for it: %s", oneLine(failed))
+		w.notice("the database does not answer; waiting for it: %s", oneLine(failed))
 	case failed == nil && w.lost:
 		w.lost = false
-		w.progress("the database answers again")
+		w.notice("the database answers again")
 	case failed == nil:
 		w.lookForAgents(ctx)
 	}
@@ -59,9 +61,17 @@ func (w *watch) lookForAgents(ctx context.Context) {
 	}
 	switch {
 	case alive == 0 && !w.noAgent:
-		w.progress("no agent is alive; waiting for one (kappactl serve)")
+		w.notice("no agent is alive; waiting for one (kappactl serve)")
 	case alive > 0 && w.noAgent:
-		w.progress("an agent is alive again")
+		w.notice("an agent is alive again")
 	}
 	w.noAgent = alive == 0
+}
+
+// notice says something that is no result.
+func (w *watch) notice(format string, args ...any) {
+	w.progress(format, args...)
+	if w.noticed != nil {
+		w.noticed(fmt.Sprintf(format, args...))
+	}
 }
