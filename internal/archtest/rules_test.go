@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"internal/tui":            {"internal/job", "internal/render", "reprocess"},
 	"internal/tui/quietstart": {},
 	"internal/cli":            {"*"},
+	"docs":                    {},
 
 	// For tests only.
 	"internal/e2e":         {"*"},

@@ -36,5 +36,6 @@ func commands(a *app) []*cobra.Command {
 		newSchema(a, runSchema),
 		newVersion(a, runVersion),
 		newCompletion(a, runCompletion),
+		newMan(a, runMan),
 	}
 }

@@ -39,7 +39,8 @@ func documentedStream(t *testing.T) map[string][]string {
 			out[kind] = append(out[kind], m[1])
 		}
 	}
-	deploy, _, _ := strings.Cut(string(text)[strings.Index(string(text), "## deploy, wait"):], "### The event stream")
+	_, deploy, _ := strings.Cut(string(text), "## deploy, wait")
+	deploy, _, _ = strings.Cut(deploy, "### The event stream")
 	for _, m := range regexp.MustCompile("(?m)^  \"([a-z_]+)\":|`(applied)`|`(report)`").FindAllStringSubmatch(deploy, -1) {
 		out["end"] = append(out["end"], m[1]+m[2]+m[3])
 	}
