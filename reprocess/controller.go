@@ -45,6 +45,7 @@ type Config struct {
 	Replays         int           // versions that replay at once, over all agents; default 2
 	CheckFresh      time.Duration // how old a passed check may be at the flip, default 30 s
 	FirstSample     time.Duration // how long a promote waits for the first sample of an agent that has just taken over, default 15 s
+	ChecksRole      string        // the PostgreSQL role that checks run as; empty: the agent's own
 }
 
 // Controller moves versions through their life. It is safe for concurrent use: every deployment and request under a
@@ -136,7 +137,7 @@ type watch struct {
 	seeded  bool
 	good    time.Time // since when every partition is within its limits; zero when one is not
 	dead    []deadCount
-	after   afterChecks
+	back    backing
 	indexes string    // those that were made last
 	expired time.Time // when expired rows were deleted last
 	tidy    time.Time // when an automatic retire was tried last

@@ -13,6 +13,7 @@ const (
 	FaultPromoteFlipping = "promote.flipping" // the view is switched, the transaction is open
 	FaultPromoteFlipped  = "promote.flipped"  // the flip is committed
 	FaultPromoteAnswered = "promote.answered" // who asked has the answer
+	FaultCheckNoted      = "check.noted"      // what a check after the flip said is written
 	FaultRetireMarked    = "retire.marked"    // the version is retiring
 	FaultRetireDropped   = "retire.dropped"   // its table is gone
 )
@@ -22,6 +23,6 @@ func FaultNames() []string {
 	return []string{
 		FaultDeployCreated, FaultDeployFrozen, FaultDeployFilled, FaultDeployIndexed, FaultDeploySealed, FaultDeployVerified,
 		FaultPromoteHeld, FaultPromoteChecked, FaultPromoteFlipping, FaultPromoteFlipped, FaultPromoteAnswered,
-		FaultRetireMarked, FaultRetireDropped,
+		FaultCheckNoted, FaultRetireMarked, FaultRetireDropped,
 	}
 }

@@ -122,15 +122,15 @@ func (c *Controller) checkedForFlip(ctx context.Context, st *state, liveDown boo
 	if st.Phase == job.Standby {
 		return nil
 	}
-	fresh, err := checkedSince(ctx, c.Pool, st.ID, c.config.CheckFresh)
+	fresh, err := checkedSince(ctx, c.Pool, st, c.config.CheckFresh)
 	if err != nil || fresh {
 		return err
 	}
-	results, err := c.check(ctx, st, checkBefore, liveDown)
+	_, bad, err := c.checkBefore(ctx, st, liveDown)
 	if err != nil {
 		return err
 	}
-	if bad := failed(results); len(bad) > 0 {
+	if len(bad) > 0 {
 		a := checksAnswer(st.ref(), bad)
 		return refuse(a.Code, a.Next, "%s", a.Text)
 	}

@@ -13,39 +13,6 @@ import (
 	"github.com/kappactl/kappactl/serving"
 )
 
-func TestChecksGateTheFlip(t *testing.T) {
-	w := firstLive(t, 100)
-	s := w.stage("bbb", auto, withChecks(
-		job.Check{Name: "passes", SQL: `SELECT (SELECT n FROM candidate) = (SELECT n FROM live)`},
-		job.Check{Name: "fails", SQL: `SELECT n > 1000 FROM candidate`, When: "both"},
-		job.Check{Name: "errs", SQL: `SELECT no_such_column FROM candidate`},
-		job.Check{Name: "is slow", SQL: `SELECT pg_sleep(5) IS NOT NULL`, Timeout: 20 * time.Millisecond},
-		job.Check{Name: "writes", SQL: `DELETE FROM counts__v1 RETURNING true`},
-		job.Check{Name: "two rows", SQL: `SELECT true FROM generate_series(1, 2)`},
-		job.Check{Name: "equal", Diff: &job.DiffLimit{}},
-	))
-	d := w.finish(s.Deployment, "live", job.ExitChecks)
-	has(t, d.Message, `check "fails": fail: it returned false`, `check "errs": no answer:`, `check "is slow": no answer: no answer within 20ms`,
-		`check "writes": no answer:`, "read-only", `check "two rows": no answer: it returned 2 rows`)
-	for _, good := range []string{"passes", "equal"} {
-		if strings.Contains(d.Message, `"`+good+`"`) {
-			t.Errorf("check %q passed: %s", good, d.Message)
-		}
-	}
-	if w.live() != "v1" || d.State != job.Waiting || d.Phase != job.CaughtUp {
-		t.Errorf("live %s, %+v", w.live(), d)
-	}
-	if a := w.ask(2, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitChecks {
-		t.Errorf("promote runs them again: %+v", a)
-	}
-	// The corrected file has the same hash: deploy goes on where it stood.
-	again := w.stage("bbb", auto, withChecks(job.Check{Name: "passes", SQL: `SELECT true`}))
-	if !again.Resumed {
-		t.Fatalf("%+v", again)
-	}
-	w.finish(s.Deployment, "live", job.ExitOK)
-}
-
 func TestAReaderWithAnOlderSnapshotIsWaitedForAndNamed(t *testing.T) {
 	w := impatient(t, 100)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
@@ -180,22 +147,6 @@ func TestALiveVersionThatIsDownNeedsTheFlag(t *testing.T) {
 	has(t, a.Next, "--live-is-down")
 	w.must(2, reprocess.Promote, reprocess.Args{LiveIsDown: true})
 	w.exact()
-}
-
-func TestAFailingCheckAfterTheFlipRollsBackByItself(t *testing.T) {
-	w := firstLive(t, 100)
-	s := w.stage("bbb", auto, withChecks(job.Check{Name: "small", SQL: `SELECT n < 150 FROM live`, When: "after", Every: 20 * time.Millisecond}))
-	w.finish(s.Deployment, "live", job.ExitOK)
-	w.brokers.produce(0, 100)
-	d := w.finish(s.Deployment, "settled", job.ExitRolledBack)
-	has(t, d.Message, `check "small" failed twice in a row`)
-	if w.live() != "v1" {
-		t.Errorf("live is %s", w.live())
-	}
-	w.exact()
-	if _, err := w.tryStage("bbb"); err == nil {
-		t.Error("a hash that was rolled back needs --again")
-	}
 }
 
 func TestAViewThatIsTakenIsRefusedBeforeTheReplay(t *testing.T) {

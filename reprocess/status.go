@@ -43,6 +43,7 @@ type VersionStatus struct {
 	CreatedAt        time.Time         `json:"created_at"`
 	EndedAt          *time.Time        `json:"ended_at"`
 	Partitions       []PartitionStatus `json:"partitions"`
+	Checks           []CheckStatus     `json:"checks"`  // of its job file, with what each said last
 	Timings          *Timings          `json:"timings"` // where its time went; only where one job was asked for
 }
 

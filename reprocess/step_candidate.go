@@ -60,22 +60,15 @@ func (w *watch) caughtUp(ctx context.Context, st *state) (next, error) {
 	case st.Until == untilCaughtUp:
 		return w.say(ctx, st, job.Waiting, Answer{Text: "caught up, as asked for", Next: "kappactl deploy FILE"})
 	}
-	var results []CheckResult
-	err := w.during(ctx, st, func(ctx context.Context) error {
-		var err error
-		results, err = w.c.check(ctx, st, checkBefore, false)
+	var bad []CheckResult
+	err := w.during(ctx, st, func(ctx context.Context) (err error) {
+		_, bad, err = w.c.checkBefore(ctx, st, st.options().LiveIsDown)
 		return err
 	})
 	if err != nil {
-		if n, err := w.passing(st, err); err == nil || pg.Unreachable(err) || ctx.Err() != nil {
-			return n, err
-		}
-		return w.say(ctx, st, job.Waiting, Answer{
-			Code: job.ExitChecks, Text: fmt.Sprintf("the checks of %s could not run: %v", st.ref(), err),
-			Next: fmt.Sprintf("correct the cause, then kappactl promote %s %s", st.Job, job.Number(st.Number)),
-		})
+		return w.passing(st, err)
 	}
-	if bad := failed(results); len(bad) > 0 {
+	if len(bad) > 0 {
 		return w.say(ctx, st, job.Waiting, checksAnswer(st.ref(), bad))
 	}
 	if err := w.during(ctx, st, func(ctx context.Context) error { return w.c.warnOfNulls(ctx, st) }); err != nil {

@@ -24,15 +24,6 @@ type Facts struct {
 	Checks []CheckStatus
 }
 
-// CheckStatus is one check of the job file.
-type CheckStatus struct {
-	Name    string
-	When    string     // before, after, both
-	Outcome string     // pass, fail, no answer; empty while it has not run
-	Detail  string     // what a failing one found
-	At      *time.Time // of the last run
-}
-
 // Newest is the newest deployment of a job; nil when it has none.
 func (s *Store) Newest(ctx context.Context, name job.Name) (*Deployment, error) {
 	var id int64
@@ -52,25 +43,19 @@ func (s *Store) Newest(ctx context.Context, name job.Name) (*Deployment, error) 
 type factRow struct {
 	Number   int
 	Ready    string
-	Checks   string
 	Starts   string
 	Segments int
 	Done     int
 	Deadline *time.Time
-	Results  string
 }
 
 // Facts are, for each version (v1, v2, …) that has not ended and the newest that has: its limits, its checks with what each said last,
 // the offsets it covers and how far its segments are.
 func (s *Store) Facts(ctx context.Context, name job.Name) (map[string]Facts, error) {
 	rows, err := s.pool.Query(ctx, `SELECT v.number, coalesce(v.spec -> 'ready', '{}')::text AS ready,
-			coalesce(v.spec -> 'checks', '[]')::text AS checks,
 			coalesce((SELECT jsonb_object_agg(p.topic || '/' || p.partition, p.covers_from) FROM kappactl.position p
 				WHERE p.job = v.job AND p.number = v.number), '{}')::text AS starts,
-			coalesce(g.segments, 0)::integer AS segments, coalesce(g.done, 0)::integer AS done, g.deadline,
-			coalesce((SELECT jsonb_agg(jsonb_build_object('at', e.at, 'checks', e.detail -> 'checks') ORDER BY e.id) FROM (
-				SELECT id, at, detail FROM kappactl.event
-				WHERE job = v.job AND number = v.number AND kind IN ('checks passed', 'checks failed') ORDER BY id DESC LIMIT 20) e), '[]')::text AS results
+			coalesce(g.segments, 0)::integer AS segments, coalesce(g.done, 0)::integer AS done, g.deadline
 		FROM kappactl.version v
 		LEFT JOIN LATERAL (SELECT count(*) AS segments, count(*) FILTER (WHERE state = 'done') AS done,
 				min(deadline) FILTER (WHERE state <> 'done') AS deadline
@@ -84,9 +69,16 @@ func (s *Store) Facts(ctx context.Context, name job.Name) (map[string]Facts, err
 	if err != nil {
 		return nil, fmt.Errorf("read facts of %s: %w", name, err)
 	}
+	checks, err := readCheckStatuses(ctx, s.pool, string(name))
+	if err != nil {
+		return nil, fmt.Errorf("read checks of %s: %w", name, err)
+	}
 	out := make(map[string]Facts, len(found))
 	for _, r := range found {
 		f, err := r.facts()
+		if err == nil {
+			f.Checks, err = checksOf(checks, string(name), r.Number)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read facts of %s/v%d: %w", name, r.Number, err)
 		}
@@ -97,26 +89,10 @@ func (s *Store) Facts(ctx context.Context, name job.Name) (map[string]Facts, err
 
 func (r factRow) facts() (Facts, error) {
 	f := Facts{Segments: r.Segments, Done: r.Done, Deadline: r.Deadline}
-	var declared []job.Check
-	var runs []struct {
-		At     time.Time     `json:"at"`
-		Checks []CheckResult `json:"checks"`
-	}
-	for text, into := range map[string]any{r.Ready: &f.Ready, r.Checks: &declared, r.Starts: &f.Starts, r.Results: &runs} {
+	for text, into := range map[string]any{r.Ready: &f.Ready, r.Starts: &f.Starts} {
 		if err := json.Unmarshal([]byte(text), into); err != nil {
 			return f, err
 		}
-	}
-	for _, k := range declared {
-		check := CheckStatus{Name: k.Name, When: k.When}
-		for i := range runs { // the oldest first: the last result stays
-			for _, result := range runs[i].Checks {
-				if result.Name == k.Name {
-					check.Outcome, check.Detail, check.At = string(result.Outcome), result.Detail, &runs[i].At
-				}
-			}
-		}
-		f.Checks = append(f.Checks, check)
 	}
 	return f, nil
 }

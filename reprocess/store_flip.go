@@ -143,14 +143,15 @@ func insertFlip(ctx context.Context, tx *pg.Tx, st *state, from *job.Ref, by str
 // rolledBack notes on the deployment of a version that readers left it.
 func rolledBack(ctx context.Context, tx *pg.Tx, from job.Ref, a actor, text string) error {
 	var code *int
+	next := ""
 	if a.request == 0 {
 		c := int(job.ExitRolledBack)
-		code = &c
+		code, next = &c, fmt.Sprintf("correct the cause and deploy again; the same version needs kappactl deploy FILE --again   # kappactl status %s %s", from.Job, from.Number)
 	}
 	_, err := tx.Exec(ctx, `UPDATE kappactl.deployment SET state = 'rolled_back', state_since = clock_timestamp(), ended_at = clock_timestamp(),
-			exit_code = @code, message = @text
+			exit_code = @code, message = @text, next_command = @next
 		WHERE id = (SELECT max(id) FROM kappactl.deployment WHERE job = @job AND number = @number) AND state IN ('observing', 'settled')`,
-		pgx.NamedArgs{"job": string(from.Job), "number": int(from.Number), "code": code, "text": text})
+		pgx.NamedArgs{"job": string(from.Job), "number": int(from.Number), "code": code, "text": text, "next": next})
 	return wrap(err, "note the deployment of %s as rolled back", from)
 }
 
@@ -187,15 +188,6 @@ func targetGone(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
 	_, err := tx.Exec(ctx, `UPDATE kappactl.deployment SET state = 'settled', state_since = clock_timestamp(), ended_at = clock_timestamp()
 		WHERE job = @job AND state = 'observing' AND previous = @number`, pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number)})
 	return wrap(err, "settle deployments over %s", ref)
-}
-
-// checkedSince says whether the checks of a deployment passed within age.
-func checkedSince(ctx context.Context, db pg.DB, id int64, age time.Duration) (bool, error) {
-	var ok bool
-	err := db.QueryRow(ctx, `SELECT coalesce((SELECT kind = 'checks passed' AND at > clock_timestamp() - @age::interval FROM kappactl.event
-			WHERE deployment = @id AND kind IN ('checks passed', 'checks failed') ORDER BY id DESC LIMIT 1), false)`,
-		pgx.NamedArgs{"id": id, "age": microseconds(age)}).Scan(&ok)
-	return ok, wrap(err, "read checks of deployment %d", id)
 }
 
 // inherit hands the rollback window of a version's earlier deployment to the one that wrote its view anew.

@@ -119,6 +119,10 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 	if err != nil {
 		return nil, err
 	}
+	checks, err := readCheckStatuses(ctx, tx, name)
+	if err != nil {
+		return nil, err
+	}
 	type open struct {
 		Job string
 		DeploymentStatus
@@ -142,7 +146,11 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 		}
 		for _, v := range versions {
 			if v.Job == h.Name {
-				st.Versions = append(st.Versions, v.status(ofVersion(parts, v.Job, v.Number), h.Now))
+				shown := v.status(ofVersion(parts, v.Job, v.Number), h.Now)
+				if shown.Checks, err = checksOf(checks, v.Job, v.Number); err != nil {
+					return nil, err
+				}
+				st.Versions = append(st.Versions, shown)
 			}
 		}
 		if name != "" {

@@ -180,6 +180,9 @@ func compile(ctx context.Context, file string) (*compiled, error) {
 	if err != nil {
 		return nil, withNext(err, "kappactl check "+file)
 	}
+	if err := spec.CheckColumns(q.Layout); err != nil {
+		return nil, withNext(err, "kappactl check "+file)
+	}
 	return &compiled{spec: spec, query: q, hash: spec.Hash(query.Dialect)}, nil
 }
 

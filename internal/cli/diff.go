@@ -81,7 +81,7 @@ func runDiff(ctx context.Context, o diffOptions) error {
 		return err
 	}
 	by := "diff " + o.by() + " " + rand.Text()[:8]
-	d, err := c.store.Diff(ctx, reprocess.DiffDeps{Positions: speedlayer.Store{}, Views: views(), HoldFor: diffHold}, by, a, b)
+	d, err := c.store.Diff(ctx, reprocess.DiffDeps{Positions: speedlayer.Store{}, Views: views(), HoldFor: diffHold}, by, a, b, job.DiffHow{})
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func printDiff(w io.Writer, style render.Style, d reprocess.Diff) error {
 		return err
 	}
 	for _, e := range d.Examples {
-		if _, err := fmt.Fprintf(w, "%s\n  %s: %s\n  %s: %s\n", e.Key, d.A, e.A, d.B, e.B); err != nil {
+		if _, err := fmt.Fprintln(w, e.Words(d.A, d.B)); err != nil {
 			return err
 		}
 	}

@@ -86,6 +86,7 @@ func contextKeys(s *Settings) strict.Value {
 		strict.Key{Name: "dsn_password_command", Value: strict.Texts(&s.Password.Command)},
 		strict.Key{Name: "schema", Value: strict.Parsed("schema name", &s.Schema, schemaName)},
 		strict.Key{Name: "http", Value: strict.Parsed("address", &s.HTTP, hostPort)},
+		strict.Key{Name: "checks", Value: strict.Mapping(strict.Key{Name: "role", Value: strict.Parsed("role", &s.Checks.Role, schemaName)})},
 	)
 }
 

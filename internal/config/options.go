@@ -38,6 +38,7 @@ func connectionOptions() []Option {
 		}},
 		{Name: "schema", Flag: "schema", Env: "KAPPACTL_SCHEMA", Usage: "control schema", set: into(func(s *Settings) *string { return &s.Schema }, schemaName)},
 		{Name: "http", Flag: "http", Env: "KAPPACTL_HTTP", Usage: "address that serve listens on", Serve: true, set: into(func(s *Settings) *string { return &s.HTTP }, hostPort)},
+		{Name: "checks.role", Flag: "checks-role", Env: "KAPPACTL_CHECKS_ROLE", Usage: "PostgreSQL role that checks run as", Serve: true, set: into(func(s *Settings) *string { return &s.Checks.Role }, schemaName)},
 	}
 }
 

@@ -15,9 +15,15 @@ type Settings struct {
 	Password Source // of the database user; none: the DSN, PGPASSWORD and PGPASSFILE are in charge
 	Schema   string // control schema
 	HTTP     string // host:port that serve listens on
+	Checks   Checks
 	Agent    Agent
 
 	origins map[string]string
+}
+
+// Checks is how the checks of job files run.
+type Checks struct {
+	Role string // the PostgreSQL role, which the agent's own is a member of; empty: the agent's own
 }
 
 // Kafka says how to talk to the brokers. The zero value is plain text.

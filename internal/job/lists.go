@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -125,42 +124,4 @@ func serveColumnMap(to *[]ServeColumn) strict.Value {
 	})
 	columns.Schema["additionalProperties"] = strict.Text(new(string)).Schema
 	return columns
-}
-
-func checkList(to *[]Check) strict.Value {
-	return strict.Each(func() strict.Value {
-		c := Check{When: "before", Every: DefaultCheckEvery, Timeout: DefaultCheckTimeout}
-		var diff DiffLimit
-		keys := strict.Mapping(
-			strict.Key{Name: "name", Required: true, Value: strict.Parsed("check name", &c.Name, labelName)},
-			strict.Key{Name: "sql", Value: strict.Text(&c.SQL)},
-			strict.Key{Name: "diff", Value: strict.Then(strict.Mapping(
-				strict.Key{Name: "max_changed", Required: true, Value: strict.Written("percentage", &diff.MaxChanged, ParsePercentage)},
-			), func(*strict.Document, string) { c.Diff = &diff })},
-			strict.Key{Name: "when", Value: strict.OneOf(&c.When, "before", "after", "both")},
-			strict.Key{Name: "every", Value: duration(&c.Every, time.Second, 24*time.Hour)},
-			strict.Key{Name: "timeout", Value: duration(&c.Timeout, time.Second, time.Hour)},
-		)
-		return strict.Then(keys, func(d *strict.Document, path string) {
-			switch {
-			case c.SQL == "" && c.Diff == nil:
-				d.RefuseAt(path, "the check has neither sql nor diff", "add sql: a PostgreSQL query that returns true, over the relation candidate")
-			case c.SQL != "" && c.Diff != nil:
-				d.RefuseAt(path, "the check has both sql and diff", "make two checks of it")
-			case named(*to, c.Name):
-				d.RefuseAt(path+".name", fmt.Sprintf("check %q stands twice", c.Name), "give each check a name of its own")
-			default:
-				*to = append(*to, c)
-			}
-		})
-	})
-}
-
-func named(checks []Check, name string) bool {
-	for _, c := range checks {
-		if c.Name == name {
-			return true
-		}
-	}
-	return false
 }

@@ -94,21 +94,6 @@ type ViewName struct {
 
 func (v ViewName) String() string { return v.Schema + "." + v.Name }
 
-// Check gates promote: its SQL must return one row with one true.
-type Check struct {
-	Name    string        `json:"name"`
-	SQL     string        `json:"sql,omitempty"`
-	Diff    *DiffLimit    `json:"diff,omitempty"`
-	When    string        `json:"when"` // before, after or both
-	Every   time.Duration `json:"every"`
-	Timeout time.Duration `json:"timeout"`
-}
-
-// DiffLimit is how much a candidate may differ from live.
-type DiffLimit struct {
-	MaxChanged float64 `json:"max_changed"`
-}
-
 // Replay is how history is read.
 type Replay struct {
 	Start   string `json:"start"`    // earliest, latest, an RFC 3339 time, -30d

@@ -1,7 +1,5 @@
 package job
 
-import "fmt"
-
 // Supported says which settings of a valid job file this release cannot honour, as Problems, or nil. Each line goes when
 // its feature comes; nothing that a file asks for is ignored in silence.
 func (s *Spec) Supported() error {
@@ -16,15 +14,6 @@ func (s *Spec) Supported() error {
 	case "json", "csv", "raw":
 	default:
 		later("source.format", "the format "+s.Source.Format, "write the records as JSON objects and format: json, or use csv or raw")
-	}
-	for i, c := range s.Checks {
-		at := fmt.Sprintf("checks[%d]", i)
-		if c.Diff != nil {
-			later(at+".diff", "diff checks", "compare in SQL: the relations candidate and live hold both results")
-		}
-		if c.When != "before" {
-			later(at+".when", "checks after promote (when: "+c.When+")", "write when: before, or remove it")
-		}
 	}
 	if len(ps) == 0 {
 		return nil

@@ -1,0 +1,170 @@
+package reprocess_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+func sql(name, text string) job.Check { return job.Check{Name: name, SQL: text} }
+
+func TestChecksGateTheFlip(t *testing.T) {
+	w := firstLive(t, 100)
+	s := w.stage("bbb", auto, withChecks(
+		sql("passes", `SELECT (SELECT n FROM candidate) = (SELECT n FROM live)`),
+		job.Check{Name: "fails", SQL: `SELECT n > 1000 FROM candidate`, When: "both"},
+		sql("errs", `SELECT no_such_column FROM candidate`),
+		job.Check{Name: "is slow", SQL: `SELECT pg_sleep(5) IS NOT NULL`, Timeout: 20 * time.Millisecond},
+		sql("writes", `WITH gone AS (DELETE FROM counts__v1 RETURNING 1) SELECT true FROM gone`),
+		sql("creates", `SELECT setval(pg_get_serial_sequence('kappactl.request', 'id'), 7) = 7`),
+		sql("commits", `COMMIT`),
+		sql("two rows", `SELECT true FROM generate_series(1, 2)`),
+		sql("no row", `SELECT true WHERE false`),
+		sql("null", `SELECT max(n) > 1 FROM candidate WHERE n < 0`),
+		sql("number", `SELECT n FROM candidate`),
+		sql("two columns", `SELECT true, true`),
+		job.Check{Name: "equal", Diff: &job.DiffLimit{}},
+	))
+	d := w.finish(s.Deployment, "live", job.ExitChecks)
+	has(t, d.Message, `check "fails": fail: it returned false`, `check "errs": no answer: column "no_such_column" does not exist`,
+		`check "is slow": no answer: no answer within 20ms`, `check "writes": no answer: it writes, and checks only read`,
+		`check "creates": no answer: it writes, and checks only read: cannot execute setval() in a read-only transaction`, `check "commits": no answer: a check is a query`,
+		`check "two rows": no answer: it returned 2 rows; a check returns one row with one boolean`, `check "no row": no answer: it returned 0 rows`,
+		`check "null": no answer: it returned NULL`, `check "number": no answer: its value is int8; a check returns one row with one boolean`,
+		`check "two columns": no answer: it returned 2 columns`)
+	for _, good := range []string{"passes", "equal"} {
+		if strings.Contains(d.Message, `"`+good+`"`) {
+			t.Errorf("check %q passed: %s", good, d.Message)
+		}
+	}
+	if w.live() != "v1" || d.State != job.Waiting || d.Phase != job.CaughtUp {
+		t.Errorf("live %s, %+v", w.live(), d)
+	}
+	if c := w.check(2, "equal"); c.Outcome != "pass" || c.Stage != "before" || c.Offsets["events/0"] != 100 || c.Diff == nil || c.Diff.Same != 1 {
+		t.Errorf("%+v", c)
+	}
+	if a := w.ask(2, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitChecks {
+		t.Errorf("promote runs them again: %+v", a)
+	}
+	// The corrected file has the same hash: deploy goes on where it stood.
+	again := w.stage("bbb", auto, withChecks(sql("passes", `SELECT true`)))
+	if !again.Resumed {
+		t.Fatalf("%+v", again)
+	}
+	w.finish(s.Deployment, "live", job.ExitOK)
+}
+
+// check is what a check of a version said last.
+func (w *world) check(number int, name string) reprocess.CheckStatus {
+	w.t.Helper()
+	for _, c := range w.version(number).Checks {
+		if c.Name == name {
+			return c
+		}
+	}
+	w.t.Fatalf("v%d has no check %q", number, name)
+	return reprocess.CheckStatus{}
+}
+
+// twice shows every count doubled.
+func twice(s *reprocess.Staging) { s.Layout.View[0].Finish = `s."n" * 2` }
+
+func closeToLive(limit job.DiffLimit) job.Check {
+	return job.Check{Name: "close_to_live", Diff: &limit}
+}
+
+func TestACandidateThatDiffersTooMuchIsNotPromotedAndExamplesSayWhere(t *testing.T) {
+	w := firstLive(t, 100)
+	s := w.stage("bbb", auto, twice, withChecks(closeToLive(job.DiffLimit{MaxChanged: 0.01})))
+	d := w.finish(s.Deployment, "live", job.ExitChecks)
+	has(t, d.Message, `check "close_to_live": fail: 1 key changed, 0 only in v1, 0 only in v2 (100% of 1, allowed 1%)`, "[] n 100 → 200")
+	has(t, d.Next, "kappactl diff counts v1 v2", "kappactl promote counts v2")
+	c := w.check(2, "close_to_live")
+	if c.Outcome != "fail" || c.Diff.Changed != 1 || len(c.Diff.Examples) != 1 || c.Diff.Examples[0].Kind != reprocess.Changed {
+		t.Errorf("%+v", c)
+	}
+	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	if a.Code != job.ExitChecks || w.live() != "v1" {
+		t.Errorf("promote: %+v", a)
+	}
+	has(t, a.Text, "close_to_live", "[] n 100 → 200")
+	w.stage("bbb", auto, twice, withChecks(closeToLive(job.DiffLimit{MaxChanged: 1})))
+	w.finish(s.Deployment, "live", job.ExitOK)
+}
+
+func TestAFirstVersionHasNothingToBeComparedWithAndPasses(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	s := w.stage("aaa", withChecks(closeToLive(job.DiffLimit{}), sql("as before", `SELECT (SELECT n FROM candidate) >= (SELECT n FROM live)`), sql("not empty", `SELECT n > 0 FROM candidate`)))
+	w.finish(s.Deployment, "live", job.ExitOK)
+	for _, name := range []string{"close_to_live", "as before"} {
+		if c := w.check(1, name); c.Outcome != "pass" || c.Detail != "no live version to compare with" {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if c := w.check(1, "not empty"); c.Outcome != "pass" || c.Detail != "" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestALiveVersionThatIsDownIsNoAnswerUntilItIsAccepted(t *testing.T) {
+	w := firstLive(t, 100)
+	w.sql(`UPDATE kappactl.position SET fault = 'gap', fault_from = 1, fault_to = 2 WHERE number = 1`)
+	w.await("stale", func() bool { return w.version(1).StaleSince != nil })
+	s := w.stage("bbb", auto, withChecks(closeToLive(job.DiffLimit{}), sql("not empty", `SELECT n > 0 FROM candidate`)))
+	d := w.finish(s.Deployment, "live", job.ExitChecks)
+	has(t, d.Message, `check "close_to_live": no answer: v1, which is live, cannot be compared with: it stopped at`)
+	if c := w.check(2, "not empty"); c.Outcome != "pass" {
+		t.Errorf("%+v", c)
+	}
+	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	if a.Code != job.ExitUnhealthy {
+		t.Fatalf("%+v", a)
+	}
+	has(t, a.Next, "--live-is-down")
+	w.must(2, reprocess.Promote, reprocess.Args{LiveIsDown: true})
+	w.exact()
+}
+
+func TestACheckThatEndsItsConnectionIsNoAnswerAndTheOthersSayThatTheyDidNotRun(t *testing.T) {
+	w := firstLive(t, 100)
+	s := w.stage("bbb", auto, withChecks(sql("passes", `SELECT true`), sql("crashes", `SELECT pg_terminate_backend(pg_backend_pid())`), sql("comes after", `SELECT true`)))
+	d := w.finish(s.Deployment, "live", job.ExitChecks)
+	has(t, d.Message, `check "crashes": no answer: the connection to PostgreSQL ended under it`, `check "comes after": no answer: not run: the connection to PostgreSQL ended under check "crashes"`)
+	if c := w.check(2, "passes"); c.Outcome != "pass" {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestChecksRunWithTheRightsOfTheirRole(t *testing.T) {
+	w := newWorld(t, 100)
+	role := "checker_" + strings.ReplaceAll(w.database(), "-", "_")
+	w.sql(`CREATE ROLE ` + pgx.Identifier{role}.Sanitize())
+	defer w.sql(`DROP ROLE ` + pgx.Identifier{role}.Sanitize())
+	w.config.ChecksRole = role
+	firstLiveFor(t, w)
+	s := w.stage("bbb", auto, withChecks(
+		sql("is nobody", `SELECT current_user = '`+role+`' FROM candidate, live`), closeToLive(job.DiffLimit{}),
+		sql("looks elsewhere", `SELECT count(*) > 0 FROM kappactl.version`),
+	))
+	d := w.finish(s.Deployment, "live", job.ExitChecks)
+	has(t, d.Message, `check "looks elsewhere": no answer: permission denied for schema kappactl`)
+	for _, name := range []string{"is nobody", "close_to_live"} {
+		if c := w.check(2, name); c.Outcome != "pass" {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func (w *world) database() (name string) {
+	w.t.Helper()
+	if err := w.pool.QueryRow(w.t.Context(), `SELECT current_database()`).Scan(&name); err != nil {
+		w.t.Fatal(err)
+	}
+	return name
+}

@@ -1,0 +1,175 @@
+package reprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// failuresToFlipBack is how often in a row a check fails after the flip before readers go back.
+const failuresToFlipBack = 2
+
+// observing ends the rollback window; until then it runs the checks after the flip, and flips back when one fails twice in a row.
+func (w *watch) observing(ctx context.Context, st *state) (next, error) {
+	if st.ObserveUntil == nil || !st.Now.Before(*st.ObserveUntil) {
+		err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+			if err := setState(ctx, tx, st, job.Settled, nil); err != nil {
+				return err
+			}
+			return addEvent(ctx, tx, st.entry("settled", "the rollback window is over"))
+		})
+		return again, err
+	}
+	checks := dueIn(st.spec.Checks, job.CheckAfter)
+	if len(checks) == 0 {
+		return later, nil
+	}
+	past, err := readChecks(ctx, w.c.Pool, st.ID, job.CheckAfter)
+	if err != nil {
+		return done, err
+	}
+	// By what is written, not by what this process saw: whoever comes after an agent that died goes on.
+	if bad := failedTwice(checks, past); bad != nil && w.c.Now().Sub(w.back.tried) >= w.back.pause {
+		return w.flipBack(ctx, st, *bad)
+	}
+	due := w.due(checks, past, st.Now)
+	if len(due) == 0 {
+		return later, nil
+	}
+	return w.runAfter(ctx, st, due, past)
+}
+
+// failedTwice is a check that failed so often in a row that readers have to go back.
+func failedTwice(checks []job.Check, past []pastCheck) *pastCheck {
+	for _, k := range checks {
+		for i, p := range past {
+			if p.is(k) && p.Failures >= failuresToFlipBack {
+				return &past[i]
+			}
+		}
+	}
+	return nil
+}
+
+// due are the checks that did not run yet as they stand in the file, and those whose time has come again.
+func (w *watch) due(checks []job.Check, past []pastCheck, now time.Time) []job.Check {
+	var due []job.Check
+	for _, k := range checks {
+		ran := false
+		for _, p := range past {
+			ran = ran || p.is(k) && now.Sub(p.At) < max(k.Every, w.c.config.Tick)
+		}
+		if !ran {
+			due = append(due, k)
+		}
+	}
+	return due
+}
+
+// runAfter runs checks and notes what they said; who reads it next acts on it.
+func (w *watch) runAfter(ctx context.Context, st *state, due []job.Check, past []pastCheck) (next, error) {
+	var r *checkRun
+	err := w.during(ctx, st, func(ctx context.Context) (err error) {
+		r, err = w.c.checkAfter(ctx, st, due)
+		return err
+	})
+	if err != nil {
+		return w.passing(st, err)
+	}
+	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := fence(ctx, tx, st); err != nil {
+			return err
+		}
+		if err := writeResults(ctx, tx, r); err != nil {
+			return err
+		}
+		return w.noteChanges(ctx, tx, r, past)
+	})
+	if err != nil {
+		return done, err
+	}
+	w.c.hit(FaultCheckNoted)
+	return again, nil
+}
+
+// noteChanges writes history where a check says something else than the time before.
+func (w *watch) noteChanges(ctx context.Context, tx *pg.Tx, r *checkRun, past []pastCheck) error {
+	for _, result := range r.results {
+		before := CheckOutcome("")
+		for _, p := range past {
+			if p.Name == result.Name {
+				before = p.Outcome
+			}
+		}
+		log := w.c.log(r.st).With("check", result.Name, "outcome", string(result.Outcome), "reason", result.Detail)
+		switch result.Outcome {
+		case CheckFail:
+			log.Error("a check fails after the flip")
+		case CheckNoAnswer:
+			log.Warn("a check gives no answer after the flip")
+		case CheckPass:
+		}
+		if before == result.Outcome && result.Outcome != CheckFail {
+			continue
+		}
+		kind := map[CheckOutcome]string{CheckPass: "check passed", CheckFail: "check failed", CheckNoAnswer: "check without answer"}[result.Outcome]
+		e := r.st.entry(kind, "after the flip: %s", checkWords([]CheckResult{result}))
+		e.Detail = map[string]any{"checks": []CheckResult{result}, "positions": r.at}
+		if err := addEvent(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// backing is what the tries to flip back came to.
+type backing struct {
+	tried time.Time
+	pause time.Duration
+	said  string
+}
+
+// flipBack rolls back by itself: by the barrier and the transaction of a rollback that a person asks for.
+func (w *watch) flipBack(ctx context.Context, st *state, bad pastCheck) (next, error) {
+	if st.Previous == nil {
+		return later, nil
+	}
+	to := job.Ref{Job: job.Name(st.Job), Number: job.Number(*st.Previous)}
+	reason := fmt.Sprintf("check %q failed twice in a row: %s", bad.Name, bad.Detail)
+	err := w.during(ctx, st, func(ctx context.Context) error {
+		_, err := w.c.rollback(ctx, actor{deployment: st.ID, claim: st.claim, by: "kappactl", reason: reason}, to, Args{})
+		return err
+	})
+	var refusal *job.Refusal
+	if !errors.As(err, &refusal) {
+		return again, err
+	}
+	// The check goes on in between: when it passes again, nothing is left to undo.
+	w.back.tried, w.back.pause = w.c.Now(), w.c.config.Tick*10
+	return later, w.cannotFlipBack(ctx, st, to, reason, refusal)
+}
+
+// cannotFlipBack alarms, once for each cause.
+func (w *watch) cannotFlipBack(ctx context.Context, st *state, to job.Ref, reason string, refusal *job.Refusal) error {
+	cause, _, _ := strings.Cut(refusal.Cause, "\n")
+	w.c.log(st).Error("cannot roll back by itself", "because", reason, "reason", refusal.Cause)
+	if w.back.said == cause {
+		return nil
+	}
+	text := fmt.Sprintf("%s; readers cannot go back to %s by themselves: %s", reason, to.Number, refusal.Cause)
+	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := setMessage(ctx, tx, st, text, refusal.Next); err != nil {
+			return err
+		}
+		return addEvent(ctx, tx, st.entry("not rolled back", "%s", text))
+	})
+	if err == nil {
+		w.back.said = cause
+	}
+	return err
+}
