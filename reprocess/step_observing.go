@@ -16,25 +16,20 @@ const failuresToFlipBack = 2
 
 // observing ends the rollback window; until then it runs the checks after the flip, and flips back when one fails twice in a row.
 func (w *watch) observing(ctx context.Context, st *state) (next, error) {
-	if st.ObserveUntil == nil || !st.Now.Before(*st.ObserveUntil) {
-		err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-			if err := setState(ctx, tx, st, job.Settled, nil); err != nil {
-				return err
-			}
-			return addEvent(ctx, tx, st.entry("settled", "the rollback window is over"))
-		})
-		return again, err
-	}
 	checks := dueIn(st.spec.Checks, job.CheckAfter)
-	if len(checks) == 0 {
-		return later, nil
-	}
-	past, err := readChecks(ctx, w.c.Pool, st.ID, job.CheckAfter)
-	if err != nil {
-		return done, err
+	var past []pastCheck
+	if len(checks) > 0 {
+		var err error
+		if past, err = readChecks(ctx, w.c.Pool, st.ID, job.CheckAfter); err != nil {
+			return done, err
+		}
 	}
 	// By what is written, not by what this process saw: whoever comes after an agent that died goes on.
-	if bad := failedTwice(checks, past); bad != nil && w.c.Now().Sub(w.back.tried) >= w.back.pause {
+	bad := failedTwice(checks, past)
+	if st.ObserveUntil == nil || !st.Now.Before(*st.ObserveUntil) {
+		return w.settle(ctx, st, bad)
+	}
+	if bad != nil && w.c.Now().Sub(w.back.tried) >= w.back.pause {
 		return w.flipBack(ctx, st, *bad)
 	}
 	due := w.due(checks, past, st.Now)
@@ -42,6 +37,21 @@ func (w *watch) observing(ctx context.Context, st *state) (next, error) {
 		return later, nil
 	}
 	return w.runAfter(ctx, st, due, past)
+}
+
+// settle ends the rollback window, also while a check fails: there is nothing to go back to any more.
+func (w *watch) settle(ctx context.Context, st *state, bad *pastCheck) (next, error) {
+	text := "the rollback window is over"
+	if bad != nil {
+		text += fmt.Sprintf("; check %q fails: %s", bad.Name, bad.Detail)
+	}
+	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := setState(ctx, tx, st, job.Settled, nil); err != nil {
+			return err
+		}
+		return addEvent(ctx, tx, st.entry("settled", "%s", text))
+	})
+	return again, err
 }
 
 // failedTwice is a check that failed so often in a row that readers have to go back.
@@ -146,8 +156,14 @@ func (w *watch) flipBack(ctx context.Context, st *state, bad pastCheck) (next, e
 		return err
 	})
 	var refusal *job.Refusal
-	if !errors.As(err, &refusal) {
-		return again, err
+	switch {
+	case err == nil:
+		return again, nil
+	case errors.As(err, &refusal):
+	case ctx.Err() != nil || errors.Is(err, errLost) || pg.Unreachable(err):
+		return done, err
+	default: // it would come again at every try: a person has to look
+		refusal = refuse(job.ExitFailed, "kappactl rollback "+st.Job, "%s", err)
 	}
 	// The check goes on in between: when it passes again, nothing is left to undo.
 	w.back.tried, w.back.pause = w.c.Now(), w.c.config.Tick*10

@@ -44,6 +44,7 @@ func (s Settings) connection() []shownValue {
 		{"dsn_password_command", masked(s.Password.Command)},
 		{"schema", s.Schema},
 		{"http", s.HTTP},
+		{"checks.role", s.Checks.Role},
 	}
 }
 
