@@ -98,20 +98,20 @@ func dueIn(checks []job.Check, stage string) []job.Check {
 	return due
 }
 
-// checkBefore runs the checks that gate the flip, at one snapshot in which candidate and live stand at the same offsets. The
-// second result is those that stop the flip.
-func (c *Controller) checkBefore(ctx context.Context, st *state, liveDown bool) (results, bad []CheckResult, err error) {
+// checkBefore runs the checks that gate the flip, at one snapshot in which candidate and live stand at the same offsets, and
+// returns those that stop it.
+func (c *Controller) checkBefore(ctx context.Context, st *state, liveDown bool) (bad []CheckResult, err error) {
 	due := dueIn(st.spec.Checks, job.CheckBefore)
 	if len(due) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	with, err := c.liveOf(ctx, st, liveDown)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	r := &checkRun{c: c, st: st, stage: job.CheckBefore, due: due, with: with, patience: c.config.PromoteDeadline}
 	if err := r.run(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	bad = r.bad()
 	e := st.entry("checks passed", "%s", passedWords(r.results))
@@ -125,7 +125,7 @@ func (c *Controller) checkBefore(ctx context.Context, st *state, liveDown bool) 
 		}
 		return addEvent(ctx, tx, e)
 	})
-	return r.results, bad, err
+	return bad, err
 }
 
 // bad are the results that stop a flip.

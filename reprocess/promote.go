@@ -126,7 +126,7 @@ func (c *Controller) checkedForFlip(ctx context.Context, st *state, liveDown boo
 	if err != nil || fresh {
 		return err
 	}
-	_, bad, err := c.checkBefore(ctx, st, liveDown)
+	bad, err := c.checkBefore(ctx, st, liveDown)
 	if err != nil {
 		return err
 	}

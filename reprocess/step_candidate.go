@@ -62,7 +62,7 @@ func (w *watch) caughtUp(ctx context.Context, st *state) (next, error) {
 	}
 	var bad []CheckResult
 	err := w.during(ctx, st, func(ctx context.Context) (err error) {
-		_, bad, err = w.c.checkBefore(ctx, st, st.options().LiveIsDown)
+		bad, err = w.c.checkBefore(ctx, st, st.options().LiveIsDown)
 		return err
 	})
 	if err != nil {
