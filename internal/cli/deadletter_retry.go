@@ -159,7 +159,7 @@ func (o deadletterOptions) jobFile(ctx context.Context, c *client, ref job.Ref) 
 // retry tries one dead letter: first the decoder, then the query over it alone.
 func (o deadletterOptions) retry(ctx context.Context, c *client, r *law.Runner, d speedlayer.DeadLetter) (retried, error) {
 	out := retried{Record: d.Place(), Outcome: cannotBeSaid}
-	rec, err := o.record(ctx, c, d)
+	rec, err := o.record(ctx, c, d, d.RecordTime == nil || r.Reads("_headers"))
 	if err != nil || rec == nil {
 		out.Reason = fmt.Sprintf("only %d of %d bytes are kept, and the log does not give the record any more", len(d.Payload), d.Size)
 		return out, err
@@ -185,13 +185,14 @@ func (o deadletterOptions) retry(ctx context.Context, c *client, r *law.Runner, 
 	return out, nil
 }
 
-// record is the dead letter as the log has it, else as it is kept when that is all of it; nil when neither is.
-func (o deadletterOptions) record(ctx context.Context, c *client, d speedlayer.DeadLetter) (*kgo.Record, error) {
+// record is the dead letter as it is kept when that is all of it, else as the log has it; nil when neither is. Headers, and
+// times that nobody believes, are in the log only: with those asked for it comes first.
+func (o deadletterOptions) record(ctx context.Context, c *client, d speedlayer.DeadLetter, fromLog bool) (*kgo.Record, error) {
 	kept := &kgo.Record{Topic: d.Partition.Topic, Partition: d.Partition.ID, Offset: d.Offset, Key: d.Key, Value: d.Payload}
 	if d.RecordTime != nil {
 		kept.Timestamp = *d.RecordTime
 	}
-	if d.Whole() {
+	if d.Whole() && !fromLog {
 		return kept, nil
 	}
 	brokers, err := kafkaConfig(ctx, c.settings)
@@ -206,6 +207,9 @@ func (o deadletterOptions) record(ctx context.Context, c *client, d speedlayer.D
 	pieces, err := reader.Oldest(ctx, []job.Frozen{{Partition: d.Partition, Range: job.Range{From: d.Offset, To: d.Offset + 1}, LeaderEpoch: -1}}, 1)
 	if records := sample.Records(pieces); len(records) == 1 {
 		return records[0], nil
+	}
+	if d.Whole() && err == nil {
+		return kept, nil
 	}
 	return nil, err
 }

@@ -34,22 +34,34 @@ func TestKilledAgentLosesAndDoublesNoRow(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, kafkatest.Fake(t))
-			topic := kafkatest.Name("clicks")
-			kafkatest.Topic(t, w.brokers, topic, 4, nil)
-			points := []string{"segment.before_commit", "live.before_commit", "deploy.filled", "live.after_commit", "segment.staged", "live.upserted"}
-			for round, point := range points {
-				produceClicks(t, w.brokers, topic, round*5_000, 5_000)
-				killed := 0
-				if strings.HasPrefix(point, "live") {
-					killed = w.killedInLive(point)
-				} else {
-					killed = w.killedInReplay(fmt.Sprintf(text, topic, round), point, 0)
-				}
-				if killed == 0 || t.Failed() {
-					t.Fatalf("round %d: killed %d at %s", round, killed, point)
-				}
-			}
+			// A real broker and the embedded one share the points.
+			t.Run("embedded", func(t *testing.T) {
+				t.Parallel()
+				killedRows(t, kafkatest.Fake(t), text, "segment.before_commit", "live.before_commit", "deploy.filled")
+			})
+			t.Run("kafka", func(t *testing.T) {
+				t.Parallel()
+				killedRows(t, kafkatest.Real(t), text, "segment.staged", "live.after_commit", "live.upserted")
+			})
 		})
+	}
+}
+
+func killedRows(t *testing.T, brokers []string, text string, points ...string) {
+	t.Helper()
+	w := newWorld(t, brokers)
+	topic := kafkatest.Name("clicks")
+	kafkatest.Topic(t, brokers, topic, 4, nil)
+	for round, point := range points {
+		produceClicks(t, brokers, topic, round*5_000, 5_000)
+		killed := 0
+		if strings.HasPrefix(point, "live") {
+			killed = w.killedInLive(point)
+		} else {
+			killed = w.killedInReplay(fmt.Sprintf(text, topic, round), point, 0)
+		}
+		if killed == 0 || t.Failed() {
+			t.Fatalf("round %d: killed %d at %s", round, killed, point)
+		}
 	}
 }

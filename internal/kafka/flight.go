@@ -149,6 +149,7 @@ func (a *ask) take(p *kmsg.FetchResponseTopicPartition, unpack kgo.Decompressor)
 	a.err = a.fetched.Err
 	for _, r := range a.fetched.Records {
 		a.bytes += len(r.Key) + len(r.Value)
+		r.Timestamp = stamped(r.Timestamp)
 	}
 	if a.err == nil && a.next == a.offset {
 		a.over = firstBatch(p.RecordBatches)

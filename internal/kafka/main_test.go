@@ -74,6 +74,7 @@ type reader struct {
 	cursors []Cursor
 	values  map[job.Partition][]string
 	last    map[job.Partition]Fetched
+	stamps  []int64
 	calls   int
 	errs    []error
 }
@@ -104,6 +105,7 @@ func (r *reader) step(t *testing.T) {
 		}
 		for _, rec := range g.Records {
 			r.values[g.Partition] = append(r.values[g.Partition], string(rec.Value))
+			r.stamps = append(r.stamps, rec.Timestamp.UnixMilli())
 		}
 	}
 }

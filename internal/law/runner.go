@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -45,6 +46,9 @@ func (r *Runner) Close() error { return r.session.Close() }
 
 // Session is the engine.
 func (r *Runner) Session() *query.Session { return r.session }
+
+// Reads says that the query reads a field: a declared column, or a meta column.
+func (r *Runner) Reads(field string) bool { return slices.Contains(r.compiled.Fields, field) }
 
 // Answer runs the query once over the records: its own columns as texts in PostgreSQL's input syntax.
 func (r *Runner) Answer(ctx context.Context, records []*kgo.Record) ([]Row, error) {

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -43,10 +44,29 @@ func (c *compiler) judgePlan(plan tree) {
 		switch n.text("expression_class") {
 		case "BOUND_FUNCTION":
 			c.judgeFunction(n)
+			if n.text("name") == "list_aggr" { // an aggregate over a list of one record
+				c.judgeListAggregate(n)
+				return false
+			}
 		case "BOUND_AGGREGATE":
 			if !mergeable(n.text("name")) {
 				c.refused.add(n.at(), "the aggregate "+shown(n.text("name"))+" cannot be merged from partial results", aggregateCure(n.text("name")))
 			}
+		}
+		return true
+	})
+}
+
+// judgeListAggregate refuses an aggregate over a list whose value depends on more than the list and its order.
+func (c *compiler) judgeListAggregate(n tree) {
+	each(n["children"], func(child tree) bool {
+		c.judgePlan(child)
+		return false
+	})
+	each(n["function_data"], func(a tree) bool {
+		name := a.text("name")
+		if a.text("expression_class") == "BOUND_AGGREGATE" && !mergeable(name) && !slices.Contains([]string{"string_agg", "median", "quantile_cont", "quantile_disc", "product"}, name) {
+			c.refused.add(n.at(), "the aggregate "+shown(name)+" of a list is not known to be the same on every run", "use list_sum, list_avg, list_min, list_max, list_median or array_to_string")
 		}
 		return true
 	})

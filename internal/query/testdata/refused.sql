@@ -306,3 +306,7 @@ SELECT (url, ok) AS t, count(*) AS n FROM source GROUP BY t
 SELECT url, sum(duration_ms::BIGNUM) AS s FROM source GROUP BY url
 -- a table at another time
 SELECT url, count(*) AS n FROM source AT (VERSION => 1) GROUP BY url
+-- the most frequent of a list
+SELECT url, list_mode(string_split(user_id, ' ')) AS m FROM source
+-- random in a list that is put together
+SELECT url, array_to_string(list_transform(string_split(user_id, ' '), lambda x: x || CAST(random() AS VARCHAR)), ',') AS m FROM source

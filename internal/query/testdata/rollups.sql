@@ -145,3 +145,6 @@ SELECT ok, approx_quantile(duration_ms, 0.5) AS p50, approx_quantile(d, 0.99) AS
 FROM source GROUP BY ok
 -- sets over nothing
 SELECT count(DISTINCT url) AS c, approx_count_distinct(url) AS a, approx_quantile(d, 0.5) AS q FROM source WHERE url = '/a' AND user_id = 'Z'
+-- lists of one record put together
+SELECT array_to_string(list_transform(string_split(url, '/'), lambda x: upper(x)), '-') AS parts, max(list_median([small, 2, 3])) AS middle, count(*) AS n
+FROM source GROUP BY parts
