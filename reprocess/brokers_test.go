@@ -21,6 +21,7 @@ type brokers struct {
 	parts   map[int]error
 	at      func(p int) int64 // answer of OffsetsAt
 	groups  []string
+	times   func(p, offset int64) time.Time // of records; nil: unknown
 	flags   job.TopicFacts
 }
 
@@ -99,4 +100,16 @@ func (b *brokers) Sizes(context.Context, []string) (map[job.Partition]int64, err
 func (b *brokers) DeleteGroup(_ context.Context, group string) error {
 	b.set(func(b *brokers) { b.groups = append(b.groups, group) })
 	return nil
+}
+
+func (b *brokers) Times(_ context.Context, at map[job.Partition]int64) (map[job.Partition]time.Time, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := map[job.Partition]time.Time{}
+	for p, offset := range at {
+		if b.times != nil && offset >= b.starts[p.ID] && offset < b.ends[p.ID] {
+			out[p] = b.times(int64(p.ID), offset)
+		}
+	}
+	return out, nil
 }

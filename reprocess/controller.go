@@ -19,6 +19,7 @@ import (
 type Deps struct {
 	Pool      *pg.Pool
 	Topics    Topics
+	Records   Log
 	Replays   Replays
 	Queue     Queue
 	Positions Positions

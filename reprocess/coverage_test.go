@@ -36,20 +36,72 @@ func TestCoverageNamesWhatReadersWouldLose(t *testing.T) {
 	}
 }
 
-func TestTheRefusalHasOffsetsCuresAndTheToken(t *testing.T) {
-	losses := []Loss{{Live: Start{part("a", 1, 0), 10}, Candidate: 30, Kind: LossLater}}
-	err := coverageRefusal(job.Ref{Job: "j", Number: 1}, job.Ref{Job: "j", Number: 2}, losses, "")
+func TestTheRefusalHasOffsetsTimesKeysCuresAndTheToken(t *testing.T) {
+	began, begins := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC)
+	older := int64(1234)
+	lost := Lost{
+		Losses: []Loss{
+			{Live: Start{part("a", 1, 0), 10}, Candidate: 30, Kind: LossLater, LiveSince: &began, Since: &begins},
+			{Live: Start{part("a", 1, 1), 10}, Candidate: 31, Kind: LossLater, Since: &begins},
+			{Live: Start{part("a", 1, 2), 10}, Candidate: 32, Kind: LossLater},
+		},
+		Before: &begins, Older: &older,
+	}
+	v1, v2 := job.Ref{Job: "j", Number: 1}, job.Ref{Job: "j", Number: 2}
 	var r *job.Refusal
-	if !errors.As(err, &r) || r.Code != job.ExitGap || !strings.HasSuffix(r.Next, "="+Token(losses)) {
+	if err := lost.refusal(v1, v2, "earliest", begins); !errors.As(err, &r) || r.Code != job.ExitGap || !strings.HasSuffix(r.Next, "="+Token(lost.Losses)) {
 		t.Fatalf("%+v", err)
 	}
-	for _, word := range []string{"a/0: v1 begins at offset 10, v2 at 30", "serve.keep", "archive", "accept"} {
+	for _, word := range []string{
+		"a/0: v1 begins at offset 10, v2 at 30 (20 offsets later), from 2026-01-01T00:00:00Z to 2026-01-10T00:00:00Z (216h)",
+		"a/1: v1 begins at offset 10, v2 at 31 (21 offsets later), everything before 2026-01-10T00:00:00Z",
+		"a/2: v1 begins at offset 10, v2 at 32 (22 offsets later), the time is unknown",
+		"rows of v1 older than what v2 covers: 1234 before 2026-01-10T00:00:00Z", "serve.keep", "archive", "accept",
+	} {
 		if !strings.Contains(r.Cause, word) {
 			t.Errorf("no %q in %s", word, r.Cause)
 		}
 	}
-	if err := coverageRefusal(job.Ref{}, job.Ref{}, losses, Token(losses)); err != nil {
+	for want, l := range map[string]Lost{
+		"unknown: there is no time among the keys":     {Why: "there is no time among the keys"},
+		"more than 100000 before 2026-01-10T00:00:00Z": {Older: ptr(int64(olderMost + 1)), Before: &begins},
+	} {
+		if got := l.count(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if err := (Lost{}).refusal(v1, v2, "earliest", begins); err != nil {
 		t.Error(err)
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// A start point that moves has another offset at every look: what is accepted is the loss of the hour.
+func TestTheTokenOfAMovingStartIsGoodForItsHour(t *testing.T) {
+	now := time.Date(2026, 1, 10, 12, 59, 0, 0, time.UTC)
+	later := func(offset int64) []Loss {
+		return []Loss{{Live: Start{part("a", 1, 0), 10}, Candidate: offset, Kind: LossLater}}
+	}
+	for _, start := range []string{"-30d", startLatest} {
+		token := Token(moving(later(30), start, now))
+		for after, want := range map[time.Duration]bool{0: true, time.Minute: true, 59 * time.Minute: true, 61 * time.Minute: false, -2 * time.Minute: true, -time.Hour: false} {
+			if got := accepts(token, later(35), start, now.Add(after).Add(time.Minute)); got != want && after >= 0 {
+				t.Errorf("%s after %s: %t", start, after, got)
+			}
+		}
+		if other := []Loss{{Live: Start{part("a", 1, 0), 9}, Candidate: 35, Kind: LossLater}}; accepts(token, other, start, now) {
+			t.Errorf("%s: the token of one live version is good for another", start)
+		}
+		if accepts(token, later(30), "earliest", now) || accepts(token, later(30), "", now) {
+			t.Errorf("%s: its token is good for a start that stands still", start)
+		}
+	}
+	if exact := Token(later(30)); accepts(exact, later(31), "earliest", now) || !accepts(exact, later(30), "earliest", now) {
+		t.Error("the token of a start that stands still is good for its offset only")
+	}
+	if accepts("", later(30), "earliest", now) {
+		t.Error("no token accepts a loss")
 	}
 }
 
@@ -84,26 +136,6 @@ func TestACandidateThatStartsNoLaterLosesNothing(t *testing.T) {
 			t.Fatalf("%v", losses)
 		}
 	})
-}
-
-func TestStartTimesAreReadAsTheJobFileWritesThem(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Time{
-		"2026-01-31T00:00:00Z":      time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC),
-		"2026-01-31T00:00:00+05:30": time.Date(2026, 1, 30, 18, 30, 0, 0, time.UTC),
-		"-30d":                      now.Add(-30 * 24 * time.Hour),
-		"-1d12h":                    now.Add(-36 * time.Hour),
-		"-90m":                      now.Add(-90 * time.Minute),
-	} {
-		if got, err := startTime(text, now); err != nil || !got.Equal(want) {
-			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"yesterday", "30d", "-30", "-xd", "-", ""} {
-		if got, err := startTime(text, now); err == nil {
-			t.Errorf("%q was read as %s", text, got)
-		}
-	}
 }
 
 func TestSegmentsAreCutSmallerWhenRecordsAreLarge(t *testing.T) {

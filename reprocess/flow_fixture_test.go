@@ -50,7 +50,7 @@ func newWorld(t *testing.T, ends ...int64) *world {
 func (w *world) controller() *reprocess.Controller {
 	s := &speedlayer.Store{}
 	return reprocess.NewController(reprocess.Deps{
-		Pool: w.pool, Topics: w.brokers, Replays: s, Queue: s, Positions: s, Tables: w.views, Views: w.views,
+		Pool: w.pool, Topics: w.brokers, Records: w.brokers, Replays: s, Queue: s, Positions: s, Tables: w.views, Views: w.views,
 		Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)), Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)),
 	}, w.config)
 }

@@ -20,7 +20,7 @@ type Plan struct {
 	LiveSpec *job.Spec    // of the live version, else nil
 	LiveView job.Layout   // of the live version
 	Refusals []error      // why deploy would refuse, each a *job.Refusal
-	Losses   []Loss       // results that readers would lose
+	Lost     Lost         // results that readers would lose
 	Frozen   []job.Frozen // the ranges to replay
 	Topics   []job.TopicFacts
 	// Rate is how many records a second one worker got through in the job's newest replay; nil when there was none.
@@ -30,8 +30,15 @@ type Plan struct {
 // errPlanned rolls a staging back.
 var errPlanned = errors.New("planned")
 
+// Sources are what a plan asks.
+type Sources struct {
+	Topics    Topics
+	Records   Log
+	Positions Positions
+}
+
 // Plan stages in a transaction that is rolled back, and freezes without writing.
-func (s *Store) Plan(ctx context.Context, in Staging, topics Topics, positions Positions, now time.Time) (Plan, error) {
+func (s *Store) Plan(ctx context.Context, in Staging, from Sources, now time.Time) (Plan, error) {
 	var p Plan
 	refused := func(err error) error {
 		var r *job.Refusal
@@ -57,7 +64,7 @@ func (s *Store) Plan(ctx context.Context, in Staging, topics Topics, positions P
 	if p.Nothing || p.FlipOnly || p.Resumed {
 		return p, nil
 	}
-	if p.Topics, err = topics.Topics(ctx, in.Spec.Source.Topics); err != nil {
+	if p.Topics, err = from.Topics.Topics(ctx, in.Spec.Source.Topics); err != nil {
 		return Plan{}, fmt.Errorf("ask the brokers for %v: %w", in.Spec.Source.Topics, err)
 	}
 	for _, t := range p.Topics {
@@ -65,10 +72,10 @@ func (s *Store) Plan(ctx context.Context, in Staging, topics Topics, positions P
 			p.Refusals = append(p.Refusals, compactedRefusal(t))
 		}
 	}
-	if p.Frozen, err = ranges(ctx, topics, in.Spec, p.Topics, now); refused(err) != nil {
+	if p.Frozen, err = ranges(ctx, from.Topics, in.Spec, p.Topics, now); refused(err) != nil {
 		return Plan{}, err
 	}
-	return p, s.planCoverage(ctx, in, topics, positions, now, &p)
+	return p, s.planCoverage(ctx, in, from, now, &p)
 }
 
 // planStage stages and reads what is live.
@@ -92,24 +99,23 @@ func (s *Store) planStage(ctx context.Context, tx *pg.Tx, in Staging, p *Plan) e
 }
 
 // planCoverage compares what the version would cover with what live covers.
-func (s *Store) planCoverage(ctx context.Context, in Staging, topics Topics, positions Positions, now time.Time, p *Plan) error {
+func (s *Store) planCoverage(ctx context.Context, in Staging, from Sources, now time.Time, p *Plan) error {
 	if p.Live == nil || p.Frozen == nil {
 		return nil
 	}
-	covers, err := positions.Positions(ctx, s.pool, *p.Live)
+	covers, err := from.Positions.Positions(ctx, s.pool, *p.Live)
 	if err != nil {
 		return err
 	}
-	if p.Losses = Coverage(covered(covers), starts(p.Frozen), nil); len(p.Losses) == 0 {
-		return nil
-	}
-	kept, err := keptOffsets(ctx, topics, p.LiveSpec, in.Spec, now)
-	if err != nil {
+	q := survey{db: s.pool, topics: from.Topics, log: from.Records, views: in.Views, now: now}
+	p.Lost, err = q.compare(ctx, histories{
+		live: *p.Live, liveSpec: p.LiveSpec, layout: p.LiveView, covered: covered(covers), candidate: in.Spec, begins: starts(p.Frozen),
+	})
+	if err != nil || accepts(in.AcceptShorterHistory, p.Lost.Losses, in.Spec.Replay.Start, now) {
 		return err
 	}
-	p.Losses = Coverage(covered(covers), starts(p.Frozen), kept)
 	ref := job.Ref{Job: in.Spec.Job, Number: p.Number}
-	if err := coverageRefusal(*p.Live, ref, p.Losses, in.AcceptShorterHistory); err != nil {
+	if err := p.Lost.refusal(*p.Live, ref, in.Spec.Replay.Start, now); err != nil {
 		p.Refusals = append(p.Refusals, err)
 	}
 	return nil

@@ -18,6 +18,12 @@ type Topics interface {
 	DeleteGroup(ctx context.Context, group string) error
 }
 
+// Log is what the controller asks about single records; implemented by *kafka.Admin.
+type Log interface {
+	// Times are the timestamps of the first record at or behind each offset; what is not known is left out.
+	Times(ctx context.Context, at map[job.Partition]int64) (map[job.Partition]time.Time, error)
+}
+
 // Replays is the bounded part of a version's work; implemented by speedlayer.Store.
 type Replays interface {
 	// Freeze writes the position rows (next = covers_from = From, frozen_end = To), cuts the ranges into segments and makes

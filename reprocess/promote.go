@@ -61,7 +61,7 @@ func (c *Controller) tryPromote(ctx context.Context, a actor, st *state, args Ar
 	if err != nil {
 		return "", err
 	}
-	if err := c.coverage(ctx, c.Pool, live, st.ref(), &st.spec, covered(positions), accepted); err != nil {
+	if _, err := c.coverage(ctx, c.Pool, live, st.ref(), &st.spec, "", covered(positions), accepted); err != nil {
 		return "", err
 	}
 	if err := c.checkedForFlip(ctx, st, down); err != nil {

@@ -3,7 +3,7 @@ package reprocess
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +28,7 @@ const (
 // ranges are what to replay of the topics: from the job's start point to the last stable offset. A start point that lies
 // before the log start is a gap.
 func ranges(ctx context.Context, topics Topics, spec *job.Spec, facts []job.TopicFacts, now time.Time) ([]job.Frozen, error) {
-	from, err := startOffsets(ctx, topics, spec, now)
+	from, err := startOffsets(ctx, topics, spec, facts, now)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func ranges(ctx context.Context, topics Topics, spec *job.Spec, facts []job.Topi
 			if p.Err != nil {
 				return nil, fmt.Errorf("offsets of %s: %w", p.Partition, p.Err)
 			}
-			start, gap := from(p)
+			start, gap := from(t, p)
 			if gap != "" {
 				gaps = append(gaps, gap)
 				continue
@@ -61,34 +61,62 @@ func ranges(ctx context.Context, topics Topics, spec *job.Spec, facts []job.Topi
 	return out, nil
 }
 
-// startOffsets gives a function from a partition to its first offset, or to why that is a gap.
-func startOffsets(ctx context.Context, topics Topics, spec *job.Spec, now time.Time) (func(job.PartitionFacts) (int64, string), error) {
+// startOffset gives the first offset of a partition, or why that is a gap.
+type startOffset func(t job.TopicFacts, p job.PartitionFacts) (int64, string)
+
+func startOffsets(ctx context.Context, topics Topics, spec *job.Spec, facts []job.TopicFacts, now time.Time) (startOffset, error) {
 	switch start := spec.Replay.Start; {
 	case spec.Replay.Offsets != nil:
-		return func(p job.PartitionFacts) (int64, string) { return explicit(p, spec.Replay.Offsets) }, nil
+		if unknown := unknownPartitions(spec.Replay.Offsets, facts); len(unknown) > 0 {
+			return nil, refuse(job.ExitUsage, "name the partitions that the topics have", "replay.start has offsets of partitions that are not there: %s", strings.Join(unknown, ", "))
+		}
+		return func(_ job.TopicFacts, p job.PartitionFacts) (int64, string) { return explicit(p, spec.Replay.Offsets) }, nil
 	case start == startEarliest || start == "":
-		return func(p job.PartitionFacts) (int64, string) { return p.Start, "" }, nil
+		return func(_ job.TopicFacts, p job.PartitionFacts) (int64, string) { return p.Start, "" }, nil
 	case start == startLatest:
-		return func(p job.PartitionFacts) (int64, string) { return p.LastStable, "" }, nil
+		return func(_ job.TopicFacts, p job.PartitionFacts) (int64, string) { return p.LastStable, "" }, nil
 	}
-	at, err := startTime(spec.Replay.Start, now)
-	if err != nil {
-		return nil, refuse(job.ExitUsage, "use earliest, latest, a time as 2026-01-31T00:00:00Z, or -30d", "replay.start: %v", err)
+	at, ok := spec.Replay.StartTime(now)
+	if !ok {
+		return nil, refuse(job.ExitUsage, "use earliest, latest, a time as 2026-01-31T00:00:00Z, or -30d", "replay.start: %q is not a start point", spec.Replay.Start)
 	}
 	found, err := offsetsAt(ctx, topics, spec.Source.Topics, at)
 	if err != nil {
 		return nil, err
 	}
-	return func(p job.PartitionFacts) (int64, string) {
-		first, ok := found[p.Partition]
+	return func(t job.TopicFacts, p job.PartitionFacts) (int64, string) {
+		first, known := found[p.Partition]
 		switch {
-		case !ok:
+		case !known:
 			return p.Start, "" // made in between
-		case first <= p.Start && p.Start > 0:
-			return 0, fmt.Sprintf("%s: the log begins at offset %d; records since %s before it may be deleted", p.Partition, p.Start, at.UTC().Format(time.RFC3339))
+		case first > p.Start || p.Start == 0 || keepsSince(t, at, now):
+			return max(first, p.Start), ""
 		}
-		return first, ""
+		return 0, fmt.Sprintf("%s: the log begins at offset %d; records since %s before it may be deleted", p.Partition, p.Start, at.UTC().Format(time.RFC3339))
 	}, nil
+}
+
+// keepsSince says that what retention has deleted is older than at: it deletes by time only, and keeps longer than that.
+func keepsSince(t job.TopicFacts, at, now time.Time) bool {
+	return t.RetentionBytes < 0 && t.RetentionMS >= 0 && !t.Compacted && now.Sub(at).Milliseconds() < t.RetentionMS
+}
+
+// unknownPartitions are those of a start point by offsets that no topic has.
+func unknownPartitions(offsets map[string]int64, facts []job.TopicFacts) []string {
+	known := map[string]bool{}
+	for _, t := range facts {
+		for _, p := range t.Partitions {
+			known[p.String()] = true
+		}
+	}
+	var out []string
+	for name := range offsets {
+		if !known[name] {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func offsetsAt(ctx context.Context, topics Topics, names []string, at time.Time) (map[job.Partition]int64, error) {
@@ -114,36 +142,9 @@ func explicit(p job.PartitionFacts, offsets map[string]int64) (int64, string) {
 	case from < p.Start:
 		return 0, fmt.Sprintf("gap %s %s: the log begins at offset %d", p.Partition, job.Range{From: from, To: p.Start}, p.Start)
 	case from > p.End:
-		return 0, fmt.Sprintf("%s: offset %d is behind the end of the log, %d", p.Partition, from, p.End)
+		return 0, fmt.Sprintf("%s: offset %d is beyond the end of the log, %d", p.Partition, from, p.End)
 	}
 	return from, ""
-}
-
-// startTime reads an RFC 3339 time or a duration back from now: -30d, -12h.
-func startTime(text string, now time.Time) (time.Time, error) {
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	back, ok := strings.CutPrefix(text, "-")
-	if !ok || back == "" {
-		return time.Time{}, fmt.Errorf("%q is neither a time nor a duration back", text)
-	}
-	var days time.Duration
-	if d, rest, ok := strings.Cut(back, "d"); ok {
-		n, err := strconv.ParseFloat(d, 64)
-		if err != nil {
-			return time.Time{}, fmt.Errorf("%q is neither a time nor a duration back", text)
-		}
-		days, back = time.Duration(n*float64(24*time.Hour)), rest
-	}
-	if back == "" {
-		return now.Add(-days), nil
-	}
-	d, err := time.ParseDuration(back)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("%q is neither a time nor a duration back", text)
-	}
-	return now.Add(-days - d), nil
 }
 
 // splitAt is the most offsets a segment of the partition may hold, 0 for the default.

@@ -21,7 +21,7 @@ func (w *watch) staged(ctx context.Context, st *state) (next, error) {
 	if st.PausedAt != nil || (st.State == job.Waiting && st.Until == untilStaged) {
 		return later, nil
 	}
-	frozen, err := w.plan(ctx, st)
+	o, err := w.plan(ctx, st)
 	var r *job.Refusal
 	switch {
 	case ctx.Err() != nil:
@@ -45,7 +45,10 @@ func (w *watch) staged(ctx context.Context, st *state) (next, error) {
 		return w.say(ctx, st, job.Waiting, Answer{Text: "staged, as asked for", Next: "kappactl deploy FILE"})
 	}
 	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := w.c.Replays.Freeze(ctx, tx, st.ref(), st.schema(), st.layout, frozen); err != nil {
+		if err := w.c.Replays.Freeze(ctx, tx, st.ref(), st.schema(), st.layout, o.frozen); err != nil {
+			return err
+		}
+		if err := keepAccepted(ctx, tx, st, o.accepted); err != nil {
 			return err
 		}
 		return move(ctx, tx, st, Frozen)
@@ -54,7 +57,7 @@ func (w *watch) staged(ctx context.Context, st *state) (next, error) {
 		return done, err
 	}
 	w.c.hit(FaultDeployFrozen)
-	w.c.log(st).Info("replay begins", "partitions", len(frozen), "offsets", offsets(frozen))
+	w.c.log(st).Info("replay begins", "partitions", len(o.frozen), "offsets", offsets(o.frozen))
 	return again, nil
 }
 
@@ -65,27 +68,34 @@ func offsets(frozen []job.Frozen) (n int64) {
 	return n
 }
 
+// outset is how a replay begins.
+type outset struct {
+	frozen   []job.Frozen
+	accepted string // stands for the loss of history that was accepted, at these very offsets
+}
+
 // plan is what staged will replay, after everything that can be refused was.
-func (w *watch) plan(ctx context.Context, st *state) ([]job.Frozen, error) {
+func (w *watch) plan(ctx context.Context, st *state) (outset, error) {
 	if err := viewFits(ctx, w.c.Pool, w.c.Views, st.jobRow(), st.layout, st.options().AllowColumnChange); err != nil {
-		return nil, err
+		return outset{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, w.c.config.AskTimeout)
 	defer cancel()
 	facts, err := w.c.Topics.Topics(limited, st.spec.Source.Topics)
 	if err != nil {
-		return nil, fmt.Errorf("ask the brokers for %v: %w", st.spec.Source.Topics, err)
+		return outset{}, fmt.Errorf("ask the brokers for %v: %w", st.spec.Source.Topics, err)
 	}
 	for _, t := range facts {
 		if t.Compacted && st.layout.Shape != job.Latest {
-			return nil, compactedRefusal(t)
+			return outset{}, compactedRefusal(t)
 		}
 	}
 	frozen, err := ranges(limited, w.c.Topics, &st.spec, facts, w.c.Now())
 	if err != nil {
-		return nil, err
+		return outset{}, err
 	}
-	return frozen, w.c.coverage(limited, w.c.Pool, st.liveRef(), st.ref(), &st.spec, starts(frozen), st.options().AcceptShorterHistory)
+	accepted, err := w.c.coverage(limited, w.c.Pool, st.liveRef(), st.ref(), &st.spec, st.spec.Replay.Start, starts(frozen), st.options().AcceptShorterHistory)
+	return outset{frozen: frozen, accepted: accepted}, err
 }
 
 func compactedRefusal(t job.TopicFacts) error {
@@ -93,28 +103,34 @@ func compactedRefusal(t job.TopicFacts) error {
 		"topic %s is compacted: a replay sees fewer records than live did, so results that count or list its records would change by themselves; the latest record of each key (serve.key) can be served", t.Name)
 }
 
-// coverage refuses a candidate by whose flip readers would lose results.
-func (c *Controller) coverage(ctx context.Context, db pg.DB, live *job.Ref, ref job.Ref, spec *job.Spec, begins []Start, accepted string) error {
+// coverage refuses a candidate by whose flip readers would lose results. start is where its replay is to begin as long as begins
+// may still move, else empty. What it returns is the token that stands for the accepted loss from now on.
+func (c *Controller) coverage(ctx context.Context, db pg.DB, live *job.Ref, ref job.Ref, spec *job.Spec, start string, begins []Start, accepted string) (string, error) {
 	if live == nil || *live == ref {
-		return nil
+		return accepted, nil
 	}
 	positions, err := c.Positions.Positions(ctx, db, *live)
 	if err != nil {
-		return err
+		return "", err
 	}
-	losses := Coverage(covered(positions), begins, nil)
-	if len(losses) == 0 {
-		return nil
-	}
-	liveSpec, _, err := specOf(ctx, db, *live)
+	liveSpec, layout, err := specOf(ctx, db, *live)
 	if err != nil {
-		return err
+		return "", err
 	}
-	kept, err := keptOffsets(ctx, c.Topics, liveSpec, spec, c.Now())
-	if err != nil {
-		return err
+	now := c.Now()
+	q := survey{db: db, topics: c.Topics, log: c.Records, views: c.Views, now: now}
+	lost, err := q.compare(ctx, histories{
+		live: *live, liveSpec: liveSpec, layout: layout, covered: covered(positions), candidate: spec, begins: begins,
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(lost.Losses) == 0:
+		return accepted, nil
+	case accepts(accepted, lost.Losses, start, now):
+		return Token(lost.Losses), nil
 	}
-	return coverageRefusal(*live, ref, Coverage(covered(positions), begins, kept), accepted)
+	return "", lost.refusal(*live, ref, start, now)
 }
 
 // fence locks the deployment under its claim, so that what the transaction writes is written by its only controller.

@@ -12,6 +12,16 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
+// keepAccepted notes the token by which a loss of history is accepted from now on: offsets are frozen, so they no longer move.
+func keepAccepted(ctx context.Context, tx *pg.Tx, st *state, token string) error {
+	if token == st.options().AcceptShorterHistory {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `UPDATE kappactl.deployment SET options = jsonb_set(options, '{accept_shorter_history}', to_jsonb(@token::text))
+		WHERE id = @id AND claim = @claim`, pgx.NamedArgs{"id": st.ID, "claim": st.claim, "token": token})
+	return wrap(err, "note the accepted loss of %s", st.ref())
+}
+
 // Deployment is one roll-out as a waiting command sees it.
 type Deployment struct {
 	ID         int64               `json:"deployment"`

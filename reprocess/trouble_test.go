@@ -47,10 +47,14 @@ func firstLiveFor(t *testing.T, w *world) *world {
 
 func TestAShorterHistoryIsRefusedAndItsTokenAcceptsExactlyIt(t *testing.T) {
 	w := firstLive(t, 100, 50)
-	w.brokers.set(func(b *brokers) { b.starts[0] = 40 })
+	w.brokers.set(func(b *brokers) {
+		b.starts[0] = 40
+		b.times = func(_, offset int64) time.Time { return time.Unix(offset, 0) }
+	})
 	s := w.stage("bbb")
 	d := w.finish(s.Deployment, "live", job.ExitGap)
-	has(t, d.Message, "events/0: v1 begins at offset 0, v2 at 40 (40 offsets later)", "serve.keep", "archive")
+	has(t, d.Message, "events/0: v1 begins at offset 0, v2 at 40 (40 offsets later), everything before 1970-01-01T00:00:40Z",
+		"rows of v1 older than what v2 covers: unknown: there is no time among the keys", "serve.keep", "archive")
 	_, token, ok := strings.Cut(d.Next, "--accept-shorter-history=")
 	if !ok || len(token) != 12 {
 		t.Fatalf("next: %s", d.Next)
@@ -177,6 +181,47 @@ func TestStartPointsThatTheLogNoLongerHoldsAreGaps(t *testing.T) {
 			has(t, d.Message, "events/0", "40")
 		})
 	}
+}
+
+// With retention by time alone, what is deleted is older than what a start within that time asks for.
+func TestAStartWithinTheRetentionIsNoGapHoweverLittleTheLogHolds(t *testing.T) {
+	w := newWorld(t, 100)
+	w.brokers.set(func(b *brokers) {
+		b.starts[0], b.flags = 40, job.TopicFacts{RetentionMS: 2 * time.Hour.Milliseconds(), RetentionBytes: -1}
+		b.at = func(int) int64 { return 40 }
+	})
+	w.run(1, nil)
+	from := func(start string) func(*reprocess.Staging) {
+		return func(s *reprocess.Staging) { s.Spec.Replay.Start = start }
+	}
+	w.finish(w.stage("aaa", from("-3h")).Deployment, "live", job.ExitGap)
+	w.finish(w.stage("bbb", from("-1h")).Deployment, "live", job.ExitOK)
+	if n := w.shown(); n != 60 {
+		t.Errorf("the view shows %d", n)
+	}
+}
+
+func TestOffsetsOfPartitionsThatAreNotThereAreRefused(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	d := w.finish(w.stage("aaa", func(s *reprocess.Staging) {
+		s.Spec.Replay.Start, s.Spec.Replay.Offsets = "offsets", map[string]int64{"events/0": 20, "events/7": 3}
+	}).Deployment, "live", job.ExitUsage)
+	has(t, d.Message, "events/7")
+}
+
+// latest moves with every record: the token that was printed for it accepts it although the offset is another one by then, and
+// promote, which compares frozen offsets, takes it too.
+func TestTheTokenOfLatestAcceptsALaterOffset(t *testing.T) {
+	w := firstLive(t, 100)
+	latest := func(s *reprocess.Staging) { s.Spec.Replay.Start, s.Promote = "latest", job.PromoteAuto }
+	d := w.finish(w.stage("bbb", latest).Deployment, "live", job.ExitGap)
+	_, token, _ := strings.Cut(d.Next, "--accept-shorter-history=")
+	w.brokers.produce(0, 7)
+	s := w.stage("bbb", latest, func(s *reprocess.Staging) { s.AcceptShorterHistory = token })
+	w.finish(s.Deployment, "live", job.ExitOK)
+	w.brokers.produce(0, 5)
+	w.await("only what came after the deploy", func() bool { return w.shown() == 5 })
 }
 
 func TestARollupOverACompactedTopicIsRefused(t *testing.T) {

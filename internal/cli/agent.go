@@ -28,6 +28,7 @@ import (
 // What the packages want of one another, and who gives it.
 var (
 	_ reprocess.Topics    = (*kafka.Admin)(nil)
+	_ reprocess.Log       = (*kafka.Admin)(nil)
 	_ reprocess.Replays   = (*speedlayer.Store)(nil)
 	_ reprocess.Queue     = (*speedlayer.Store)(nil)
 	_ reprocess.Positions = (*speedlayer.Store)(nil)
@@ -149,7 +150,8 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	store := &speedlayer.Store{}
 	serve := serving.New(serving.Config{})
 	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Topics: admin, Replays: store, Queue: store, Positions: store, Gaps: store, Tables: serve, Views: serve, Expiry: store, Log: named, Now: a.sys.Now, Rand: random,
+		Pool: pool, Topics: admin, Records: admin, Replays: store, Queue: store, Positions: store, Gaps: store,
+		Tables: serve, Views: serve, Expiry: store, Log: named, Now: a.sys.Now, Rand: random,
 	}, reprocess.Config{Replays: s.Agent.Replays, ChecksRole: s.Checks.Role})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: id, Release: release, HTTP: address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,

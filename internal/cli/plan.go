@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"runtime"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -55,6 +56,7 @@ type planResult struct {
 	Refusals []planRefusal `json:"refusals"`
 	ExitCode job.ExitCode  `json:"exit_code"`
 	Lost     []planLoss    `json:"lost"`
+	RowsLost *int64        `json:"rows_lost"` // of live's view, older than what is covered
 	Warnings []string      `json:"warnings"`
 }
 
@@ -83,6 +85,8 @@ type planLoss struct {
 	Kind      reprocess.LossKind `json:"kind"`
 	Live      int64              `json:"live_from"`
 	Candidate int64              `json:"candidate_from"` // -1: not read
+	LiveSince *time.Time         `json:"live_since"`
+	Since     *time.Time         `json:"candidate_since"`
 }
 
 func runPlan(ctx context.Context, o planOptions) error {
@@ -105,7 +109,7 @@ func runPlan(ctx context.Context, o planOptions) error {
 	}
 	defer admin.Close()
 	staging := deployOptions{app: o.app, file: o.file}.staging(ctx, c, cluster)
-	p, err := cl.store.Plan(ctx, staging, admin, speedlayer.Store{}, o.sys.Now())
+	p, err := cl.store.Plan(ctx, staging, reprocess.Sources{Topics: admin, Records: admin, Positions: speedlayer.Store{}}, o.sys.Now())
 	if err != nil {
 		return err
 	}
@@ -145,9 +149,12 @@ func (o planOptions) outline(c *compiled, p reprocess.Plan) planResult {
 			r.View.Removed = append(r.View.Removed, planColumn{v.Name, v.Type})
 		}
 	}
-	for _, l := range p.Losses {
-		r.Lost = append(r.Lost, planLoss{Topic: l.Live.Topic, Partition: l.Live.ID, Kind: l.Kind, Live: l.Live.From, Candidate: l.Candidate})
+	for _, l := range p.Lost.Losses {
+		r.Lost = append(r.Lost, planLoss{
+			Topic: l.Live.Topic, Partition: l.Live.ID, Kind: l.Kind, Live: l.Live.From, Candidate: l.Candidate, LiveSince: l.LiveSince, Since: l.Since,
+		})
 	}
+	r.RowsLost = p.Lost.Older
 	for _, err := range p.Refusals {
 		f := explain(context.Background(), deployOptions{app: o.app, file: o.file}.named(err))
 		r.Refusals = append(r.Refusals, planRefusal{ExitCode: f.Code, Cause: f.Causes[0], Next: f.Next})
