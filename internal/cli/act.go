@@ -40,6 +40,8 @@ type actResult struct {
 	Message  string         `json:"message"`
 	Next     string         `json:"next"`
 	DryRun   bool           `json:"dry_run"`
+	// Checks are those of a version that checks keep from being promoted, with what each said.
+	Checks []reprocess.CheckStatus `json:"checks,omitempty"`
 }
 
 func (a act) run(ctx context.Context) error {
@@ -84,9 +86,13 @@ func (a act) do(ctx context.Context, c *client) (actResult, error) {
 	if err != nil {
 		return actResult{}, err
 	}
-	return actResult{
+	result := actResult{
 		Job: ref.Job, Version: ref.Number.String(), Verb: a.verb, ExitCode: answer.Code, Message: answer.Text, Next: answer.Next,
-	}, nil
+	}
+	if answer.Code == job.ExitChecks {
+		result.Checks = checksOf(ctx, c, reprocess.Deployment{Job: ref.Job, Number: ref.Number})
+	}
+	return result, nil
 }
 
 // ask writes the request and waits for the answer.

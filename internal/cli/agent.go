@@ -195,9 +195,15 @@ func versionsFor(ctx context.Context, store *reprocess.Store) ([]httpapi.Version
 					Topic: p.Topic, ID: p.Partition, LagRecords: p.LagRecords, LagSeconds: p.LagSeconds, RecordsPerSecond: p.RecordsPerSecond,
 				})
 			}
+			checks := make([]httpapi.Check, 0, len(v.Checks))
+			for _, k := range v.Checks {
+				if k.Outcome != "" {
+					checks = append(checks, httpapi.Check{Name: k.Name, Stage: k.Stage, Outcome: k.Outcome, Seconds: k.Seconds, Failures: k.Failures})
+				}
+			}
 			out = append(out, httpapi.Version{
 				Ref: job.Ref{Job: j.Job, Number: n}, Phase: v.Phase, Verdict: v.Verdict, LagRecords: v.LagRecords, LagSeconds: v.LagSeconds,
-				RecordsPerSecond: v.RecordsPerSecond, Records: v.Records, DeadLetters: v.DeadLetters, Partitions: partitions,
+				RecordsPerSecond: v.RecordsPerSecond, Records: v.Records, DeadLetters: v.DeadLetters, Partitions: partitions, Checks: checks,
 			})
 		}
 	}

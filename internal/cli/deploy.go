@@ -29,13 +29,13 @@ type deployOptions struct {
 
 func newDeploy(a *app, run func(context.Context, deployOptions) error) *cobra.Command {
 	o := deployOptions{app: a}
-	until := choice{of: []string{"staged", "caught_up", "verified", "live"}}
+	until := choice{of: []string{"staged", "caught_up", "verified", "live", "settled"}}
 	promote := choice{of: []string{"auto", "manual"}}
 	cmd := &cobra.Command{
 		Use:   "deploy FILE",
 		Short: "Stage a job's new version, replay history beside the old one, verify, and promote when asked to",
 		Long: `Stage the job file as the next version of its job and follow it: history is replayed into a table of its own, then it
-catches up, its checks run, and it is promoted when the file, --promote or --until live says so. Otherwise it ends at verified, with exit code
+catches up, its checks run, and it is promoted when the file, --promote, --until live or --until settled says so. Otherwise it ends at verified, with exit code
 0, and prints the command that promotes it. An agent does the work: ending this command (Ctrl-C, --timeout) does not end the deployment, and
 running it again goes on. What is live already is not deployed again.`,
 		Example: `  kappactl deploy examples/pageviews.yaml
@@ -44,14 +44,14 @@ running it again goes on. What is live already is not deployed again.`,
 		Annotations: map[string]string{timeoutKey: noTimeout},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.file, o.until, o.promote = args[0], goal(until.value), job.PromoteMode(promote.value)
-			if o.until == goalLive && o.promote == job.PromoteManual {
-				return usage(cmd, "--until live needs a promote, and --promote manual leaves it to you")
+			if o.until.flipped() && o.promote == job.PromoteManual {
+				return usage(cmd, "--until %s needs a promote, and --promote manual leaves it to you", o.until)
 			}
 			return run(cmd.Context(), o)
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&until, "until", "stop there: staged, caught_up, verified or live (default: where the promote mode ends)")
+	f.Var(&until, "until", "stop there: staged, caught_up, verified, live or settled (default: where the promote mode ends)")
 	f.Var(&promote, "promote", "who flips the view: auto or manual (default: the file's; auto for a job's first version)")
 	f.BoolVar(&o.again, "again", false, "deploy a version that was rolled back: it only flips when it is still standby")
 	f.BoolVar(&o.allowColumnChange, "allow-column-change", false, "the serving view may get more columns")
@@ -105,12 +105,12 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if err != nil {
 		return err
 	}
-	return reportDeployment(o.app, d, timingsOf(ctx, cl, d), code, staged, o.sys.Now().Sub(started))
+	return reportDeployment(o.app, d, timingsOf(ctx, cl, d), checksOf(ctx, cl, d), code, staged, o.sys.Now().Sub(started))
 }
 
 func (o deployOptions) staging(ctx context.Context, c *compiled, cluster string) reprocess.Staging {
 	promote := o.promote
-	if o.until == goalLive {
+	if o.until.flipped() {
 		promote = job.PromoteAuto
 	}
 	return reprocess.Staging{

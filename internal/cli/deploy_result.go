@@ -29,7 +29,8 @@ type deployResult struct {
 	Message    string       `json:"message"`
 	Next       string       `json:"next"`
 
-	Timings *reprocess.Timings `json:"timings"` // null when nothing was replayed
+	Timings *reprocess.Timings      `json:"timings"` // null when nothing was replayed
+	Checks  []reprocess.CheckStatus `json:"checks"`  // of the version, with what each said last; null: not known
 }
 
 // nothing reports that what the file says is live, or is now: nothing was left to an agent.
@@ -84,12 +85,12 @@ func (o deployOptions) alone(r deployResult) error {
 	return o.printed(r)
 }
 
-// reportDeployment prints where a deployment is, and where its time went, and ends with code.
-func reportDeployment(a *app, d reprocess.Deployment, t *reprocess.Timings, code job.ExitCode, s reprocess.Staged, took time.Duration) error {
+// reportDeployment prints where a deployment is, where its time went and what its checks said, and ends with code.
+func reportDeployment(a *app, d reprocess.Deployment, t *reprocess.Timings, checks []reprocess.CheckStatus, code job.ExitCode, s reprocess.Staged, took time.Duration) error {
 	result := deployResult{
 		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
 		Seconds: math.Round(took.Seconds()*1000) / 1000, Resumed: s.Resumed, Applied: s.Applied, Message: d.Message, Next: d.Next,
-		Timings: t,
+		Timings: t, Checks: checks,
 	}
 	if code != job.ExitOK {
 		result.Message = or(or(d.Message, d.VersionError), fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))

@@ -20,6 +20,7 @@ type diffOptions struct {
 	job   job.Name
 	a, b  *job.Number
 	limit *float64 // the largest share of keys that may differ
+	how   job.DiffHow
 }
 
 // diffHold is how long versions are held at the same offsets, and may take to come there.
@@ -27,13 +28,13 @@ const diffHold = 10 * time.Second
 
 func newDiff(a *app, run func(context.Context, diffOptions) error) *cobra.Command {
 	o := diffOptions{app: a}
-	most := ""
+	most, tolerance := "", ""
 	cmd := &cobra.Command{
 		Use:   "diff JOB [A B]",
 		Short: "Compare two versions key by key, at the same offsets",
 		Long: `Hold two versions at the same offsets for a moment, take one snapshot of both, and compare there: keys that only one has,
-keys with other values, and ten examples. The key of a row that was appended is its place in the log. Only columns that both have are compared; doubles may differ in the last digits. Without
-A and B it is the live version against the newest other one. Differences alone are no failure; with --max-changed it ends with 5 when
+keys with other values, and ten examples, each with the columns that differ: what diff checks of a job file do. The key of a row that was
+appended is its place in the log. Only columns that both have are compared; doubles may differ in the last digits. Without A and B it is the live version against the newest other one. Differences alone are no failure; with --max-changed it ends with 5 when
 more than that share of the keys differs, and with 3 when the versions do not come to the same offsets.`,
 		Example:     "  kappactl diff pageviews\n  kappactl diff pageviews v1 v2 --max-changed 1% -o json",
 		Args:        between([]string{"JOB"}, []string{"A", "B"}),
@@ -63,10 +64,20 @@ more than that share of the keys differs, and with 3 when the versions do not co
 				}
 				o.limit = &share
 			}
+			if tolerance != "" {
+				share, err := job.ParsePercentage(tolerance)
+				if err != nil {
+					return usage(cmd, "--tolerance: %s", err)
+				}
+				o.how.Tolerance = share
+			}
 			return run(cmd.Context(), o)
 		},
 	}
 	cmd.Flags().StringVar(&most, "max-changed", "", "fail when more than this `PERCENT` of the keys differ")
+	cmd.Flags().StringSliceVar(&o.how.Ignore, "ignore", nil, "columns that are not compared")
+	cmd.Flags().StringVar(&tolerance, "tolerance", "", "numbers that lie no further apart than this `PERCENT` of the larger one are the same")
+	cmd.Flags().StringVar(&o.how.Where, "where", "", "compare only rows that satisfy this PostgreSQL `CONDITION` over the view's columns")
 	return cmd
 }
 
@@ -81,7 +92,7 @@ func runDiff(ctx context.Context, o diffOptions) error {
 		return err
 	}
 	by := "diff " + o.by() + " " + rand.Text()[:8]
-	d, err := c.store.Diff(ctx, reprocess.DiffDeps{Positions: speedlayer.Store{}, Views: views(), HoldFor: diffHold}, by, a, b, job.DiffHow{})
+	d, err := c.store.Diff(ctx, reprocess.DiffDeps{Positions: speedlayer.Store{}, Views: views(), HoldFor: diffHold}, by, a, b, o.how)
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,13 @@ type goal string
 
 // The goals that the code itself asks about.
 const (
-	goalStaged goal = "staged"
-	goalLive   goal = "live"
+	goalStaged  goal = "staged"
+	goalLive    goal = "live"
+	goalSettled goal = "settled"
 )
+
+// flipped says that the goal lies behind the flip.
+func (g goal) flipped() bool { return g == goalLive || g == goalSettled }
 
 const (
 	followEvery      = 200 * time.Millisecond
@@ -147,6 +151,10 @@ func (p *progressLine) text(now time.Time, d reprocess.Deployment, v *reprocess.
 	}
 	if d.Phase != job.Replaying && d.Phase != job.Building && d.Reason != "" && d.Verdict != job.Ready && !d.Phase.Ended() {
 		parts = append(parts, d.Reason)
+	}
+	if d.State == job.Observing && d.Message != "" { // why readers are not taken back
+		first, _, _ := strings.Cut(d.Message, "\n")
+		parts = append(parts, first)
 	}
 	line := strings.Join(parts, "  ")
 	if line == p.last {

@@ -55,6 +55,7 @@ type planResult struct {
 	Replay   planReplay    `json:"replay"`
 	Refusals []planRefusal `json:"refusals"`
 	ExitCode job.ExitCode  `json:"exit_code"`
+	Checks   []planCheck   `json:"checks"`
 	Lost     []planLoss    `json:"lost"`
 	RowsLost *int64        `json:"rows_lost"` // of live's view, older than what is covered
 	Warnings []string      `json:"warnings"`
@@ -163,6 +164,7 @@ func (o planOptions) outline(c *compiled, p reprocess.Plan) planResult {
 		}
 	}
 	r.Replay = newPlanReplay(c, p)
+	r.Checks = planChecks(c.spec, r.Live)
 	return r
 }
 

@@ -35,6 +35,9 @@ func (r planResult) print(w io.Writer, style render.Style) error {
 	for _, a := range r.View.Additions {
 		add("by hand", "%s %s: the new table will not have it", a.Kind, a.What)
 	}
+	for _, c := range r.Checks {
+		add("check", "%s", c.words())
+	}
 	for _, text := range r.Warnings {
 		t.Add(render.Text("warning"), render.Toned(render.Warn, text))
 	}

@@ -110,6 +110,9 @@ func (o statusOptions) one(w io.Writer, s reprocess.Status) error {
 	if err := printStatuses(w, style, []reprocess.Status{s}, true); err != nil {
 		return err
 	}
+	if err := printChecks(w, style, []reprocess.Status{s}); err != nil {
+		return err
+	}
 	_, err := io.WriteString(w, deploymentLines(s))
 	return err
 }

@@ -61,7 +61,7 @@ func runWait(ctx context.Context, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	return reportDeployment(o.app, d, timingsOf(ctx, c, d), code, reprocess.Staged{}, o.sys.Now().Sub(started))
+	return reportDeployment(o.app, d, timingsOf(ctx, c, d), checksOf(ctx, c, d), code, reprocess.Staged{}, o.sys.Now().Sub(started))
 }
 
 // version is the one asked for, else the job's newest that has not ended; when all have, the newest of all.

@@ -20,6 +20,17 @@ type Version struct {
 	Records          int64
 	DeadLetters      int64
 	Partitions       []Partition
+	Checks           []Check
+}
+
+// Check is what a check of a version said last.
+type Check struct {
+	Name    string
+	Stage   string // before, after
+	Outcome string // pass, fail, no answer
+	Seconds float64
+	// Failures are in a row.
+	Failures int
 }
 
 // Partition is what is known of one partition of a version; nil is unknown and is left out.
@@ -85,6 +96,11 @@ func (c collector) version(out chan<- prometheus.Metric, v Version) {
 	}
 	gauge(perVersion("records", "Records processed by the version."), float64(v.Records))
 	gauge(perVersion("dead_letters", "Records that the version could not process."), float64(v.DeadLetters))
+	for _, k := range v.Checks {
+		gauge(perVersion("check_outcome", "1 for what a check said last: pass, fail, no answer.", "check", "stage", "outcome"), 1, k.Name, k.Stage, k.Outcome)
+		gauge(perVersion("check_failures", "How often in a row a check failed; two after the flip roll back.", "check", "stage"), float64(k.Failures), k.Name, k.Stage)
+		gauge(perVersion("check_seconds", "How long the last run of a check took.", "check", "stage"), k.Seconds, k.Name, k.Stage)
+	}
 	for _, p := range v.Partitions {
 		partition := func(name, help string, value float64) {
 			gauge(perVersion("partition_"+name, help, "topic", "partition"), value, p.Topic, strconv.Itoa(int(p.ID)))

@@ -51,7 +51,7 @@ func TestMetricsTellWhatIsKnownAndLeaveOutWhatIsNot(t *testing.T) {
 	s := server(nil, []Version{
 		{Ref: job.Ref{Job: "a", Number: 2}, Phase: job.Live, Verdict: job.Ready, LagRecords: &lag, RecordsPerSecond: &rate, DeadLetters: 4, Partitions: []Partition{
 			{Topic: "t", ID: 1, LagRecords: &lag},
-		}},
+		}, Checks: []Check{{Name: "close", Stage: "after", Outcome: "no answer", Seconds: 0.5, Failures: 1}}},
 		{Ref: job.Ref{Job: "a", Number: 1}, Phase: job.Standby, Verdict: job.Unknown},
 	}, nil)
 	s.Committed(3 * time.Millisecond)
@@ -60,6 +60,8 @@ func TestMetricsTellWhatIsKnownAndLeaveOutWhatIsNot(t *testing.T) {
 		`kappactl_phase{job="a",phase="live",version="v2"} 1`, `kappactl_lag_records{job="a",version="v2"} 7`,
 		`kappactl_dead_letters{job="a",version="v2"} 4`, `kappactl_partition_lag_records{job="a",partition="1",topic="t",version="v2"} 7`, `kappactl_verdict{job="a",verdict="unknown",version="v1"} 1`,
 		`kappactl_agent_commits_total 3`, `kappactl_agent_lease_losses_total 1`, `kappactl_agent_database_up 1`, `kappactl_commit_seconds_count 1`,
+		`kappactl_check_outcome{check="close",job="a",outcome="no answer",stage="after",version="v2"} 1`,
+		`kappactl_check_failures{check="close",job="a",stage="after",version="v2"} 1`, `kappactl_check_seconds{check="close",job="a",stage="after",version="v2"} 0.5`,
 	} {
 		if !strings.Contains(body, want+"\n") {
 			t.Errorf("no %s in\n%s", want, body)

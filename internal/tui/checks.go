@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
 )
 
@@ -30,6 +31,9 @@ func (m *Model) checksPart(r room, v reprocess.VersionStatus, width int) []strin
 			label = "checks"
 		}
 		sign, as, text := t.checkLook(c)
+		if c.Stage == job.CheckAfter {
+			text += " after the flip"
+		}
 		if c.At != nil {
 			text += " at " + since(m.now, *c.At)
 		}

@@ -69,11 +69,11 @@ func (m *Model) shownEvents() []Event {
 
 func eventTone(kind string) tone {
 	switch {
-	case strings.Contains(kind, "fail"), kind == "abort", kind == "rolled back":
+	case strings.Contains(kind, "fail"), kind == "abort", kind == "rolled back", kind == "not rolled back":
 		return bad
-	case kind == "promoted", kind == "settled", kind == "checks passed":
+	case kind == "promoted", kind == "settled", kind == "checks passed", kind == "check passed":
 		return live
-	case kind == "waiting", kind == "pause", kind == "partition":
+	case kind == "waiting", kind == "pause", kind == "partition", kind == "check without answer":
 		return warn
 	}
 	return candidate
