@@ -65,6 +65,7 @@ func TestDeployFlags(t *testing.T) {
 		{"a.yaml", "--until", "ready"},
 		{"a.yaml", "--promote", "yes"},
 		{"a.yaml", "--until", "live", "--promote", "manual"},
+		{"a.yaml", "--until", "settled", "--promote", "manual"},
 		{"a.yaml", "b.yaml"},
 		{"a.yaml", "--wait-agent", "-1s"},
 	} {
