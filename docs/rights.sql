@@ -22,5 +22,9 @@ GRANT USAGE ON SCHEMA "public" TO kappactl_cli, kappactl_reader;
 -- verify and diff read the version tables themselves, which the agent will make.
 ALTER DEFAULT PRIVILEGES FOR ROLE kappactl_agent IN SCHEMA "public" GRANT SELECT ON TABLES TO kappactl_cli, kappactl_reader;
 
+-- For each table that kappactl adopt takes over, and each view over it: the agent acts as its owner, who will own the view.
+-- GRANT table_owner TO kappactl_agent;
+-- GRANT CREATE ON SCHEMA "public" TO table_owner;
+
 -- Optional: without it a promote may wait for readers that it would not harm.
 GRANT pg_read_all_stats TO kappactl_agent;

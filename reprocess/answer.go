@@ -50,12 +50,23 @@ func (c *Controller) act(ctx context.Context, a actor, verb Verb, ref job.Ref, a
 		}
 	case Retire:
 		if err = c.retire(ctx, a, ref, args); err == nil {
-			err = c.awaitEnd(ctx, a, ref, fmt.Sprintf("%s is retired; its table is gone", ref))
+			err = c.awaitEnd(ctx, a, ref, retiredWords(ref))
 		}
+	case Drop:
+		err = c.drop(ctx, a, ref.Job, args)
+	case Adopt:
+		err = c.adopt(ctx, a, ref.Job, args)
 	default:
 		err = refuse(job.ExitUsage, "", "this release does not know the request %q; it is answered by a newer one", verb)
 	}
 	return err
+}
+
+func retiredWords(ref job.Ref) string {
+	if ref.Adopted() {
+		return fmt.Sprintf("%s is retired; table %s stays: it was there before the job", ref, ref.Table())
+	}
+	return fmt.Sprintf("%s is retired; its table is gone", ref)
 }
 
 // conclude answers what the act did not answer itself.

@@ -15,6 +15,7 @@ type tryAgain struct {
 	cause    string
 	notReady bool
 	blockers []Blocker
+	next     string // the command that tries again, when it is not the verb alone
 	err      error
 }
 

@@ -80,8 +80,8 @@ func (r *checkRun) rest(err error) {
 
 // meet brings both versions to the same offsets when a check needs both, and says under which holder.
 func (r *checkRun) meet(ctx context.Context) (by string, err error) {
-	if r.with.ref == nil || !r.needsBoth() {
-		return "", nil
+	if r.with.ref == nil || r.with.ref.Adopted() || !r.needsBoth() {
+		return "", nil // what was adopted is compared as it is: it has no offsets to be held at
 	}
 	began := r.c.Now()
 	for {
@@ -158,6 +158,9 @@ func (r *checkRun) views(ctx context.Context, tx *pg.Tx) error {
 		var err error
 		if _, r.layout, err = specOf(ctx, tx, *r.with.ref); err != nil {
 			return err
+		}
+		if r.with.ref.Adopted() {
+			r.layout = keyedAs(r.layout, r.st.layout)
 		}
 		texts[r.with.name], texts[keyedOther] = r.c.Views.Select(*r.with.ref, schema, r.layout), r.c.Views.Select(*r.with.ref, schema, r.layout.Audited())
 	}

@@ -26,6 +26,8 @@ type Deps struct {
 	Gaps      Gaps // nil: gaps are not accepted
 	Tables    Tables
 	Views     Views
+	Removals  Removals
+	Adoptions Adoptions
 	Expiry    Expiry // may be nil: expired rows are then hidden only
 	Log       *slog.Logger
 	Now       func() time.Time
@@ -47,6 +49,7 @@ type Config struct {
 	CheckFresh      time.Duration // how old a passed check may be at the flip, default 30 s
 	FirstSample     time.Duration // how long a promote waits for the first sample of an agent that has just taken over, default 15 s
 	ChecksRole      string        // the PostgreSQL role that checks run as; empty: the agent's own
+	DropPatience    time.Duration // how long a table may resist a drop before who asked is told, default 10 s
 }
 
 // Controller moves versions through their life. It is safe for concurrent use: every deployment and request under a
@@ -92,6 +95,7 @@ func NewController(d Deps, c Config) *Controller {
 	c.Replays = cmp.Or(c.Replays, 2)
 	c.CheckFresh = cmp.Or(c.CheckFresh, 30*time.Second)
 	c.FirstSample = cmp.Or(c.FirstSample, 15*time.Second)
+	c.DropPatience = cmp.Or(c.DropPatience, 10*time.Second)
 	return &Controller{Deps: d, config: c, rand: lockedRand{r: d.Rand}}
 }
 
@@ -169,6 +173,9 @@ func (w *watch) pass(ctx context.Context) (next, error) {
 	case job.CatchingUp, job.CaughtUp, job.Verified:
 		return w.candidate(ctx, st)
 	case job.Live, job.Standby:
+		if st.ref().Adopted() {
+			return w.adopted(ctx, st)
+		}
 		return w.serving(ctx, st)
 	case job.Retiring, job.Aborted, job.Failed:
 		return w.clean(ctx, st)

@@ -127,6 +127,9 @@ func (l Lost) refusal(live, candidate job.Ref, start string, now time.Time) erro
 }
 
 func (l Loss) words(live, candidate job.Number) string {
+	if l.Kind == LossLater && live == 0 {
+		return fmt.Sprintf("%s: %s, which was adopted, may hold results of the records before offset %d, where %s begins", l.Live, live, l.Candidate, candidate) + l.span()
+	}
 	switch l.Kind {
 	case LossLater:
 		return fmt.Sprintf("%s: %s begins at offset %d, %s at %d (%d offsets later)", l.Live, live, l.Live.From, candidate, l.Candidate, l.Candidate-l.Live.From) + l.span()

@@ -68,6 +68,10 @@ type DiffDeps struct {
 // Diff holds both versions at the same offsets (architecture §9), takes a snapshot there, lets them go on, and compares in
 // the snapshot. by names the holder. Versions that cannot come to the same offsets are a *job.Refusal.
 func (s *Store) Diff(ctx context.Context, d DiffDeps, by string, a, b job.Ref, how job.DiffHow) (Diff, error) {
+	if a.Adopted() || b.Adopted() {
+		return Diff{}, refuse(job.ExitConflict, "compare the tables in SQL, or with a check of the job file, which has them as live and candidate",
+			"%s v0 was adopted: it has no offsets at which it could be compared", a.Job)
+	}
 	out := Diff{Job: a.Job, A: a.Number.String(), B: b.Number.String(), Examples: []DiffExample{}}
 	sides, err := s.sides(ctx, d.Views, a, b)
 	if err != nil {

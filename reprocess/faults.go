@@ -16,6 +16,8 @@ const (
 	FaultCheckNoted      = "check.noted"      // what a check after the flip said is written
 	FaultRetireMarked    = "retire.marked"    // the version is retiring
 	FaultRetireDropped   = "retire.dropped"   // its table is gone
+	FaultDropMarked      = "drop.marked"      // the view is gone, the versions of the job end
+	FaultDropCleaned     = "drop.cleaned"     // they have ended
 )
 
 // FaultNames lists the fault points of this package.
@@ -23,6 +25,6 @@ func FaultNames() []string {
 	return []string{
 		FaultDeployCreated, FaultDeployFrozen, FaultDeployFilled, FaultDeployIndexed, FaultDeploySealed, FaultDeployVerified,
 		FaultPromoteHeld, FaultPromoteChecked, FaultPromoteFlipping, FaultPromoteFlipped, FaultPromoteAnswered,
-		FaultCheckNoted, FaultRetireMarked, FaultRetireDropped,
+		FaultCheckNoted, FaultRetireMarked, FaultRetireDropped, FaultDropMarked, FaultDropCleaned,
 	}
 }

@@ -59,8 +59,14 @@ func (c *Controller) gaveUp(verb Verb, ref job.Ref, err error) error {
 	if t.notReady {
 		code = job.ExitNotCaughtUp
 	}
-	return refuse(code, fmt.Sprintf("kappactl %s %s %s", verb, ref.Job, ref.Number),
-		"%s of %s gave up after %s: %s%s", verb, ref, words(c.config.PromoteDeadline), t.cause, lines(t.blockers))
+	next, what := fmt.Sprintf("kappactl %s %s %s", verb, ref.Job, ref.Number), ref.String()
+	if verb.ofJob() {
+		next, what = fmt.Sprintf("kappactl %s %s", verb, ref.Job), string(ref.Job)
+		if t.next != "" {
+			next = t.next
+		}
+	}
+	return refuse(code, next, "%s of %s gave up after %s: %s%s", verb, what, words(c.config.PromoteDeadline), t.cause, lines(t.blockers))
 }
 
 // run does the flip under a barrier, unless by is empty, in one transaction.
@@ -82,24 +88,31 @@ func (c *Controller) run(ctx context.Context, f *flip) (string, error) {
 		text, err = c.flipIn(ctx, tx, f)
 		return err
 	})
+	if err != nil {
+		return "", c.lockTrouble(ctx, "view", f.st.view(), err)
+	}
+	c.hit(FaultPromoteFlipped)
+	c.log(f.st).Info(text, "by", f.actor.by)
+	return text, nil
+}
+
+// lockTrouble turns what another try may heal into a tryAgain: a commit in doubt, or readers that hold the view
+// (or what kind of relation it is).
+func (c *Controller) lockTrouble(ctx context.Context, kind string, view job.ViewName, err error) error {
 	var unsure *pg.CommitError
 	switch {
-	case err == nil:
-		c.hit(FaultPromoteFlipped)
-		c.log(f.st).Info(text, "by", f.actor.by)
-		return text, nil
 	case ctx.Err() != nil:
-		return "", err
+		return err
 	case errors.As(err, &unsure):
-		return "", &tryAgain{cause: "the outcome of the commit is not known", err: err}
+		return &tryAgain{cause: "the outcome of the commit is not known", err: err}
 	case pg.Retryable(err):
-		holders, e := lockHolders(ctx, c.Pool, f.st.view())
+		holders, e := lockHolders(ctx, c.Pool, view)
 		if e != nil {
-			return "", e
+			return e
 		}
-		return "", &tryAgain{cause: fmt.Sprintf("a lock on view %s could not be had within %s", f.st.view(), c.config.LockTimeout), blockers: holders, err: err}
+		return &tryAgain{cause: fmt.Sprintf("a lock on %s %s could not be had within %s", kind, view, c.config.LockTimeout), blockers: holders, err: err}
 	}
-	return "", err
+	return err
 }
 
 // flipIn is the flip: what it is conditioned on first, then phases, history and the answer, the view last.

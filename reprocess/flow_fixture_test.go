@@ -41,7 +41,7 @@ func newWorld(t *testing.T, ends ...int64) *world {
 	return &world{
 		t: t, pool: pool, dsn: dsn, store: reprocess.NewStore(pool), brokers: newBrokers(ends...), views: serving.New(serving.Config{}),
 		config: reprocess.Config{
-			Tick: 20 * time.Millisecond, HoldFor: time.Second, PromoteDeadline: 3 * time.Second, RetryEvery: 20 * time.Millisecond, PollEvery: 5 * time.Millisecond,
+			Tick: 20 * time.Millisecond, HoldFor: time.Second, PromoteDeadline: 3 * time.Second, RetryEvery: 20 * time.Millisecond, PollEvery: 5 * time.Millisecond, DropPatience: time.Second,
 		},
 		idle: map[int]bool{},
 	}
@@ -50,7 +50,7 @@ func newWorld(t *testing.T, ends ...int64) *world {
 func (w *world) controller() *reprocess.Controller {
 	s := &speedlayer.Store{}
 	return reprocess.NewController(reprocess.Deps{
-		Pool: w.pool, Topics: w.brokers, Records: w.brokers, Replays: s, Queue: s, Positions: s, Tables: w.views, Views: w.views,
+		Pool: w.pool, Topics: w.brokers, Records: w.brokers, Replays: s, Queue: s, Positions: s, Tables: w.views, Views: w.views, Removals: w.views, Adoptions: w.views,
 		Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)), Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)),
 	}, w.config)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -54,6 +55,21 @@ func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, 
 		return nil, unknownJob(name)
 	}
 	return pastEvents(rows), nil
+}
+
+// Keys are the key columns of a version that its view shows, in the order of its table's index: time keys first.
+func (s *Store) Keys(ctx context.Context, ref job.Ref) ([]string, error) {
+	_, layout, err := specOf(ctx, s.pool, ref)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, k := range layout.Keys {
+		if slices.ContainsFunc(layout.View, func(v job.ViewColumn) bool { return v.Name == k.Name }) {
+			out = append(out, k.Name)
+		}
+	}
+	return out, nil
 }
 
 // Spec is the job file of a version.

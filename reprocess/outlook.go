@@ -103,13 +103,17 @@ func (s *Store) planCoverage(ctx context.Context, in Staging, from Sources, now 
 	if p.Live == nil || p.Frozen == nil {
 		return nil
 	}
-	covers, err := from.Positions.Positions(ctx, s.pool, *p.Live)
+	covers, err := liveCovers(ctx, s.pool, from.Positions, *p.Live, starts(p.Frozen))
 	if err != nil {
 		return err
 	}
+	layout := p.LiveView
+	if p.Live.Adopted() {
+		layout = keyedAs(layout, in.Layout)
+	}
 	q := survey{db: s.pool, topics: from.Topics, log: from.Records, views: in.Views, now: now}
 	p.Lost, err = q.compare(ctx, histories{
-		live: *p.Live, liveSpec: p.LiveSpec, layout: p.LiveView, covered: covered(covers), candidate: in.Spec, begins: starts(p.Frozen),
+		live: *p.Live, liveSpec: p.LiveSpec, layout: layout, covered: covers, candidate: in.Spec, begins: starts(p.Frozen),
 	})
 	if err != nil || accepts(in.AcceptShorterHistory, p.Lost.Losses, in.Spec.Replay.Start, now) {
 		return err

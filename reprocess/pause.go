@@ -62,6 +62,8 @@ func (c *Controller) setPaused(ctx context.Context, a actor, ref job.Ref, paused
 		switch {
 		case err != nil:
 			return err
+		case ref.Adopted():
+			return refuse(job.ExitConflict, "kappactl status "+st.Job, "%s was adopted: nothing works on it", ref)
 		case paused && st.isLive():
 			return refuse(job.ExitConflict, "kappactl rollback "+st.Job, "%s is live: readers see it, so it is not paused", ref)
 		case !candidate(st.Phase) && st.Phase != job.Standby && (paused || !st.isLive()):

@@ -23,12 +23,13 @@ const (
 	RetireAsked  Event = "retire"        // by a person or at the end of the window
 	Cleaned      Event = "cleaned"       // nobody works on it, tables and group are gone
 	AbortAsked   Event = "abort"         // by a person
+	DropAsked    Event = "drop"          // by a person, with the whole job
 	CannotGoOn   Event = "cannot go on"  // going on cannot succeed
 )
 
 // Events lists every Event.
 func Events() []Event {
-	return []Event{Frozen, AllRead, Built, BecameReady, LagReturned, ChecksPassed, Flipped, Replaced, RetireAsked, Cleaned, AbortAsked, CannotGoOn}
+	return []Event{Frozen, AllRead, Built, BecameReady, LagReturned, ChecksPassed, Flipped, Replaced, RetireAsked, Cleaned, AbortAsked, DropAsked, CannotGoOn}
 }
 
 type step struct {
@@ -50,10 +51,13 @@ func phaseTable() map[step]job.Phase {
 		{job.Standby, Flipped}:        job.Live,
 		{job.Live, Replaced}:          job.Standby,
 		{job.Standby, RetireAsked}:    job.Retiring,
+		{job.Live, DropAsked}:         job.Retiring,
+		{job.Standby, DropAsked}:      job.Retiring,
 		{job.Retiring, Cleaned}:       job.Retired,
 	}
 	for _, p := range candidatePhases() {
 		t[step{p, AbortAsked}] = job.Aborted
+		t[step{p, DropAsked}] = job.Aborted
 		t[step{p, CannotGoOn}] = job.Failed
 	}
 	return t

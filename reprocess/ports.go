@@ -74,6 +74,28 @@ type Tables interface {
 	Drop(ctx context.Context, db pg.DB, ref job.Ref, schema string) error                       // never CASCADE
 }
 
+// Removals is what drop asks of serving views; implemented by serving.Store.
+type Removals interface {
+	// ReadsJob says that the view stands and reads a version of the job.
+	ReadsJob(ctx context.Context, db pg.DB, view job.ViewName, name job.Name) (bool, error)
+	// Readers lists what reads the view.
+	Readers(ctx context.Context, db pg.DB, view job.ViewName) ([]string, error)
+	// DropView drops it, never what depends on it.
+	DropView(ctx context.Context, tx *pg.Tx, view job.ViewName) error
+	// LeaveView notes on the view and on the table it reads that nothing writes them any more.
+	LeaveView(ctx context.Context, tx *pg.Tx, view job.ViewName, live job.Ref) error
+}
+
+// Adoptions puts a serving view in the place of a relation that stands; implemented by serving.Store.
+type Adoptions interface {
+	// Inspect says what that would do; a *job.Refusal when it cannot be done.
+	Inspect(ctx context.Context, db pg.DB, view job.ViewName, to job.Ref) (job.Adoption, error)
+	// Adopt does it, and returns the contract of the view.
+	Adopt(ctx context.Context, tx *pg.Tx, a job.Adoption) (json.RawMessage, error)
+	// GiveBack gives the relation its name back, after the view was dropped.
+	GiveBack(ctx context.Context, tx *pg.Tx, view job.ViewName, to job.Ref) error
+}
+
 // Expiry deletes rows that serve.keep no longer keeps; implemented by speedlayer.Store.
 type Expiry interface {
 	// Expire deletes expired rows of a version in small transactions and says how many. A layout that is no longer the

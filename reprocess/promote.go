@@ -68,7 +68,7 @@ func (c *Controller) tryPromote(ctx context.Context, a actor, st *state, args Ar
 		return "", err
 	}
 	f := &flip{actor: a, st: st, from: live, args: args}
-	if live != nil && !down {
+	if live != nil && !down && !live.Adopted() { // what was adopted has no offsets to be stopped at
 		f.by = c.holder(st.ref())
 	}
 	return c.run(ctx, f)
@@ -80,6 +80,9 @@ func promotable(st *state) error {
 	switch {
 	case st.isLive():
 		return refuse(job.ExitConflict, status, "%s is live already", st.ref())
+	case st.ref().Adopted():
+		return refuse(job.ExitConflict, fmt.Sprintf("kappactl rollback %s %s --stale", st.Job, job.Number(st.Number)),
+			"%s was adopted and is not kept up: readers can only go back to it", st.ref())
 	case st.Phase == job.Staged || st.Phase == job.Replaying || st.Phase == job.Building || st.Phase == job.CatchingUp:
 		return refuse(job.ExitNotCaughtUp, fmt.Sprintf("kappactl wait %s %s --for verified", st.Job, job.Number(st.Number)),
 			"%s is %s: %s: %s", st.ref(), st.Phase, st.Verdict, st.Reason)

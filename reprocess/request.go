@@ -20,15 +20,18 @@ const (
 	Pause    Verb = "pause"
 	Resume   Verb = "resume"
 	Retire   Verb = "retire"
+	Drop     Verb = "drop"
+	Adopt    Verb = "adopt"
 )
 
 // Verbs lists every Verb.
-func Verbs() []Verb { return []Verb{Promote, Rollback, Abort, Pause, Resume, Retire} }
+func Verbs() []Verb { return []Verb{Promote, Rollback, Abort, Pause, Resume, Retire, Drop, Adopt} }
 
 // Request is an act that a person asks for; any agent does it and answers.
 type Request struct {
 	Job job.Name
 	// Number is the version the act is about: what to promote, what to roll back to, what to abort, pause, resume, retire.
+	// An act on the whole job has none.
 	Number job.Number
 	Verb   Verb
 	Args   Args
@@ -40,9 +43,13 @@ type Args struct {
 	LiveIsDown           bool   `json:"live_is_down,omitempty"`     // promote: no barrier, live does not move
 	IgnoreSnapshots      bool   `json:"ignore_snapshots,omitempty"` // promote, rollback: readers with an open snapshot may see counters fall
 	AcceptShorterHistory string `json:"accept_shorter_history,omitempty"`
-	Stale                bool   `json:"stale,omitempty"`      // rollback: to a version that is behind
-	Now                  bool   `json:"now,omitempty"`        // retire: inside the rollback window
-	AcceptGap            []Gap  `json:"accept_gap,omitempty"` // resume: go on behind these
+	Stale                bool   `json:"stale,omitempty"`     // rollback: to a version that is behind
+	Now                  bool   `json:"now,omitempty"`       // retire: inside the rollback window
+	KeepView             bool   `json:"keep_view,omitempty"` // drop: the view and the table it reads stay
+	// adopt: what stands there, and whether what cannot follow to the view may stay with the table.
+	View            *job.ViewName `json:"view,omitempty"`
+	LeaveDependants bool          `json:"leave_dependants,omitempty"`
+	AcceptGap       []Gap         `json:"accept_gap,omitempty"` // resume: go on behind these
 }
 
 // Gap is a range of offsets of one partition that the log no longer holds.
@@ -66,7 +73,7 @@ type Answer struct {
 func (s *Store) Ask(ctx context.Context, r Request) (int64, error) {
 	var id int64
 	err := s.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if _, err := readVersion(ctx, tx, job.Ref{Job: r.Job, Number: r.Number}); err != nil {
+		if err := askable(ctx, tx, r); err != nil {
 			return err
 		}
 		var err error
@@ -78,6 +85,22 @@ func (s *Store) Ask(ctx context.Context, r Request) (int64, error) {
 	}
 	return id, nil
 }
+
+// askable refuses an act on what is not there.
+func askable(ctx context.Context, tx *pg.Tx, r Request) error {
+	if r.Verb == Adopt {
+		return nil // the job begins with it
+	}
+	if r.Verb.ofJob() {
+		_, err := lockJob(ctx, tx, r.Job)
+		return err
+	}
+	_, err := readVersion(ctx, tx, job.Ref{Job: r.Job, Number: r.Number})
+	return err
+}
+
+// ofJob says that the act is about a job and not about one of its versions.
+func (v Verb) ofJob() bool { return v == Drop || v == Adopt }
 
 // Answer is the answer to a request, or nil while there is none.
 func (s *Store) Answer(ctx context.Context, id int64) (*Answer, error) {
@@ -127,6 +150,8 @@ func takes(verb Verb, v versionBrief) bool {
 		return v.Paused
 	case Retire:
 		return v.Phase == job.Standby
+	case Drop, Adopt:
+		return false // they are about the job
 	}
 	return false
 }

@@ -63,6 +63,9 @@ func (c *Controller) retirable(ctx context.Context, tx *pg.Tx, st *state, args A
 		return refuse(job.ExitConflict, fmt.Sprintf("kappactl retire %s %s --now", st.Job, job.Number(st.Number)),
 			"%s is inside its rollback window until %s", st.ref(), st.StandbyUntil.UTC().Format("2006-01-02T15:04:05Z"))
 	}
+	if st.KeepTable {
+		return nil
+	}
 	names, err := c.Tables.Dependants(ctx, tx, st.ref(), st.view())
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func (c *Controller) tryRollback(ctx context.Context, a actor, st *state, args A
 	switch {
 	case args.Stale:
 		f.behind = behind.stale(st)
-	case !down:
+	case !down && !live.Adopted():
 		f.by = c.holder(st.ref())
 	}
 	return c.run(ctx, f)
@@ -60,6 +60,10 @@ func (c *Controller) canGoBack(ctx context.Context, st *state, args Args, behind
 		return nil
 	}
 	force := fmt.Sprintf("kappactl rollback %s %s --stale", st.Job, job.Number(st.Number))
+	if st.ref().Adopted() {
+		return refuse(job.ExitUnhealthy, force, "%s is %s as it was adopted: nothing has been written to it by kappactl, so going back to it loses what came since",
+			st.ref(), job.ViewName{Schema: st.ViewSchema, Name: st.ref().Table()})
+	}
 	if st.StaleSince != nil {
 		return refuse(job.ExitUnhealthy, force, "%s is standby (stale since %s): %s; it is %s; going back to it loses what came since",
 			st.ref(), st.StaleSince.UTC().Format("2006-01-02T15:04:05Z"), st.Reason, behind)

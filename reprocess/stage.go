@@ -94,6 +94,9 @@ func lockJobFor(ctx context.Context, tx *pg.Tx, in Staging) (jobRow, error) {
 	if err != nil {
 		return jobRow{}, err
 	}
+	if j.DroppingAt != nil {
+		return jobRow{}, refuse(job.ExitConflict, fmt.Sprintf("kappactl drop %s, which waits until it is gone", name), "job %q is being dropped", name)
+	}
 	if j.view() != view {
 		return jobRow{}, refuse(job.ExitConflict, "keep serve.view, or deploy under another job name",
 			"job %q serves view %s and the file says %s: a job keeps its view", name, j.view(), view)
@@ -122,11 +125,20 @@ func viewFits(ctx context.Context, db pg.DB, views Views, j jobRow, l job.Layout
 	if err != nil {
 		return err
 	}
-	if kind != "" {
-		return refuse(job.ExitConflict, "choose another serve.view, or rename what is there",
-			"%s is a %s that kappactl did not make", j.view(), kind)
+	if kind == "" {
+		return nil
 	}
-	return nil
+	from := "kappactl did not make"
+	if kept, err := keptBy(ctx, db, j); err != nil {
+		return err
+	} else if kept != "" {
+		from = fmt.Sprintf("job %s left when it was dropped with --keep-view", kept)
+	}
+	next := job.AdoptCommand(job.Name(j.Name), j.view()) + "   # readers keep it, and see the new version after its promote; or choose another serve.view"
+	if !adoptableKind(kind) {
+		next = "choose another serve.view, or rename what is there"
+	}
+	return refuse(job.ExitConflict, next, "%s is a %s that %s", j.view(), kind, from)
 }
 
 func stage(ctx context.Context, tx *pg.Tx, in Staging, j jobRow) (Staged, error) {

@@ -95,6 +95,8 @@ func (r versionRow) status(parts []observationRow, now time.Time) VersionStatus 
 	switch {
 	case r.EndedAt != nil:
 		v.Verdict, v.Reason = job.Unknown, "the version has ended"
+	case job.Number(r.Number) == 0:
+		v.Verdict, v.Reason = job.Unknown, adoptedReason
 	case len(parts) == 0 && sampledIn(r.Phase) && v.Verdict != job.Starting && v.Verdict != job.Unhealthy:
 		v.Verdict, v.Reason = job.Unknown, "no sample yet"
 	case len(parts) > 0 && sampledIn(r.Phase) && stale(parts, now):

@@ -78,6 +78,9 @@ func (w *watch) standby(ctx context.Context, st *state) (next, error) {
 	return again, err
 }
 
+// notDropped is how the reason of a version begins whose table cannot be dropped yet.
+const notDropped = "the table is not dropped yet"
+
 // clean removes what a version that ended leaves behind, once no worker holds anything of it.
 func (w *watch) clean(ctx context.Context, st *state) (next, error) {
 	n, err := working(ctx, w.c.Pool, st)
@@ -87,11 +90,14 @@ func (w *watch) clean(ctx context.Context, st *state) (next, error) {
 	if n > 0 {
 		return later, nil
 	}
-	if err := w.c.Tables.Drop(ctx, w.c.Pool, st.ref(), st.schema()); err != nil {
+	gone := "table, positions and consumer group are gone"
+	if st.KeepTable {
+		gone = fmt.Sprintf("positions and consumer group are gone; table %s stays", job.ViewName{Schema: st.schema(), Name: st.ref().Table()})
+	} else if err := w.c.Tables.Drop(ctx, w.c.Pool, st.ref(), st.schema()); err != nil {
 		if pg.Unreachable(err) || ctx.Err() != nil {
 			return done, err
 		}
-		if text := fmt.Sprintf("the table is not dropped yet: %v", err); text != st.Reason {
+		if text := fmt.Sprintf("%s: %v", notDropped, err); text != st.Reason {
 			w.c.log(st).Warn(text)
 			return later, setVerdict(ctx, w.c.Pool, st, Judged{job.Stalled, text}, false)
 		}
@@ -114,7 +120,7 @@ func (w *watch) clean(ctx context.Context, st *state) (next, error) {
 		if err := endVersion(ctx, tx, st); err != nil {
 			return err
 		}
-		return addEvent(ctx, tx, st.entry("cleaned", "table, positions and consumer group are gone"))
+		return addEvent(ctx, tx, st.entry("cleaned", "%s", gone))
 	})
 	if err != nil {
 		return done, err

@@ -103,13 +103,27 @@ func compactedRefusal(t job.TopicFacts) error {
 		"topic %s is compacted: a replay sees fewer records than live did, so results that count or list its records would change by themselves; the latest record of each key (serve.key) can be served", t.Name)
 }
 
+// liveCovers is where the results of the live version begin. What was adopted may hold results of every record that there
+// ever was.
+func liveCovers(ctx context.Context, db pg.DB, positions Positions, live job.Ref, begins []Start) ([]Start, error) {
+	if live.Adopted() {
+		out := make([]Start, len(begins))
+		for i, b := range begins {
+			out[i] = Start{Partition: b.Partition}
+		}
+		return out, nil
+	}
+	p, err := positions.Positions(ctx, db, live)
+	return covered(p), err
+}
+
 // coverage refuses a candidate by whose flip readers would lose results. start is where its replay is to begin as long as begins
 // may still move, else empty. What it returns is the token that stands for the accepted loss from now on.
 func (c *Controller) coverage(ctx context.Context, db pg.DB, live *job.Ref, ref job.Ref, spec *job.Spec, start string, begins []Start, accepted string) (string, error) {
 	if live == nil || *live == ref {
 		return accepted, nil
 	}
-	positions, err := c.Positions.Positions(ctx, db, *live)
+	positions, err := liveCovers(ctx, db, c.Positions, *live, begins)
 	if err != nil {
 		return "", err
 	}
@@ -117,10 +131,17 @@ func (c *Controller) coverage(ctx context.Context, db pg.DB, live *job.Ref, ref 
 	if err != nil {
 		return "", err
 	}
+	if live.Adopted() {
+		_, like, err := specOf(ctx, db, ref)
+		if err != nil {
+			return "", err
+		}
+		layout = keyedAs(layout, like)
+	}
 	now := c.Now()
 	q := survey{db: db, topics: c.Topics, log: c.Records, views: c.Views, now: now}
 	lost, err := q.compare(ctx, histories{
-		live: *live, liveSpec: liveSpec, layout: layout, covered: covered(positions), candidate: spec, begins: begins,
+		live: *live, liveSpec: liveSpec, layout: layout, covered: positions, candidate: spec, begins: begins,
 	})
 	switch {
 	case err != nil:

@@ -29,6 +29,7 @@ type jobRow struct {
 	ViewName   string
 	Live       *int
 	Contract   *string
+	DroppingAt *time.Time
 }
 
 func (j jobRow) view() job.ViewName { return job.ViewName{Schema: j.ViewSchema, Name: j.ViewName} }
@@ -40,7 +41,7 @@ func (j jobRow) contract() json.RawMessage {
 	return json.RawMessage(*j.Contract)
 }
 
-const jobColumns = `name, cluster_id, view_schema, view_name, live, contract::text AS contract`
+const jobColumns = `name, cluster_id, view_schema, view_name, live, contract::text AS contract, dropping_at`
 
 func lockJob(ctx context.Context, tx *pg.Tx, name job.Name) (jobRow, error) {
 	rows, err := tx.Query(ctx, `SELECT `+jobColumns+` FROM kappactl.job WHERE name = @job FOR UPDATE`, pgx.NamedArgs{"job": string(name)})
@@ -59,8 +60,8 @@ func lockJob(ctx context.Context, tx *pg.Tx, name job.Name) (jobRow, error) {
 
 // insertJob makes the job's row unless it is there, and notes the cluster when none was noted.
 func insertJob(ctx context.Context, tx *pg.Tx, in Staging) error {
-	_, err := tx.Exec(ctx, `INSERT INTO kappactl.job (name, team, cluster_id, view_schema, view_name)
-		VALUES (@job, @team, @cluster, @schema, @view)
+	_, err := tx.Exec(ctx, `INSERT INTO kappactl.job (name, team, cluster_id, view_schema, view_name, next_number)
+		VALUES (@job, @team, @cluster, @schema, @view, coalesce((SELECT next_number FROM kappactl.dropped_job WHERE name = @job), 1))
 		ON CONFLICT (name) DO UPDATE SET team = excluded.team,
 			cluster_id = CASE kappactl.job.cluster_id WHEN '' THEN excluded.cluster_id ELSE kappactl.job.cluster_id END`,
 		pgx.NamedArgs{
@@ -193,6 +194,7 @@ func marshalSpec(in Staging) (spec, layout string, err error) {
 type entry struct {
 	Job        string
 	Number     int
+	Whole      bool // about the job and not one of its versions
 	Deployment int64
 	Kind       string
 	Message    string
@@ -210,9 +212,9 @@ func addEvent(ctx context.Context, db pg.DB, e entry) error {
 		detail = string(b)
 	}
 	_, err := db.Exec(ctx, `INSERT INTO kappactl.event (job, number, deployment, kind, message, detail, by)
-		VALUES (@job, @number, nullif(@deployment::bigint, 0), @kind, @message, @detail::jsonb, @by)`,
+		VALUES (@job, CASE WHEN @whole::boolean THEN NULL ELSE @number::integer END, nullif(@deployment::bigint, 0), @kind, @message, @detail::jsonb, @by)`,
 		pgx.NamedArgs{
-			"job": e.Job, "number": e.Number, "deployment": e.Deployment, "kind": e.Kind, "message": e.Message, "detail": detail, "by": e.By,
+			"job": e.Job, "number": e.Number, "whole": e.Whole, "deployment": e.Deployment, "kind": e.Kind, "message": e.Message, "detail": detail, "by": e.By,
 		})
 	if err != nil {
 		return fmt.Errorf("write event %s: %w", e.Kind, err)

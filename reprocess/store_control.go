@@ -41,6 +41,7 @@ type state struct {
 	StandbyUntil *time.Time
 	StaleSince   *time.Time
 	EndedAt      *time.Time
+	KeepTable    bool
 	// the job
 	Live       *int
 	ViewSchema string
@@ -86,7 +87,7 @@ const stateColumns = `SELECT d.id, d.job, d.number, d.previous, d.flip_only, d.u
 			d.options::text AS options, d.observe_until, d.exit_code, d.created_by AS by,
 			(SELECT max(n.id) FROM kappactl.deployment n WHERE n.job = d.job AND n.number = d.number) AS newest,
 			v.spec::text AS spec, v.layout::text AS layout, v.phase, v.phase_since, v.paused_at, v.pinned_at, v.verdict, v.reason,
-			v.frozen_at, v.standby_until, v.stale_since, v.ended_at,
+			v.frozen_at, v.standby_until, v.stale_since, v.ended_at, v.keep_table,
 			j.live, j.view_schema, j.view_name, j.contract::text AS contract, clock_timestamp() AS now
 		FROM kappactl.deployment d
 		JOIN kappactl.version v ON v.job = d.job AND v.number = d.number

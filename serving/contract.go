@@ -17,6 +17,8 @@ type Contract struct {
 	Comment string   `json:"comment,omitempty"`
 	// Spec holds the grants of the job file that were made once: a person may take one back.
 	Spec []Grant `json:"spec,omitempty"`
+	// Stood are those of Spec that stood before the job file named them: they outlive their place in it.
+	Stood []Grant `json:"stood,omitempty"`
 }
 
 // Column is one column of a view.

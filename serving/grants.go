@@ -114,6 +114,30 @@ func (c *Contract) invoker() bool {
 	return false
 }
 
+// regrant makes the grants that the job file names anew and takes back those that it named and no longer does, unless they
+// stood before it or are not as it made them. It returns the grants as they are then, and those of the file that stood before.
+func regrant(ctx context.Context, tx pgx.Tx, view job.ViewName, oid int64, before *Contract, spec []Grant) (grants, stood []Grant, err error) {
+	if grants, err = readGrants(ctx, tx, oid); err != nil {
+		return nil, nil, err
+	}
+	named := without(spec, before.Spec)
+	stood = merge(both(before.Stood, spec), both(named, grants))
+	for _, g := range both(without(without(before.Spec, spec), before.Stood), grants) {
+		sql := fmt.Sprintf("REVOKE %s ON %s FROM %s", g.Privilege, pgx.Identifier{view.Schema, view.Name}.Sanitize(), roleName(g.Role))
+		if _, err := tx.Exec(ctx, sql); err != nil {
+			return nil, nil, refused(err)
+		}
+	}
+	if err := grant(ctx, tx, view, named); err != nil {
+		return nil, nil, err
+	}
+	grants, err = readGrants(ctx, tx, oid)
+	return grants, stood, err
+}
+
+// both are those of a that b has too.
+func both(a, b []Grant) []Grant { return without(a, without(a, b)) }
+
 // without is a less those of b.
 func without(a, b []Grant) []Grant {
 	return slices.DeleteFunc(slices.Clone(a), func(g Grant) bool { return slices.Contains(b, g) })

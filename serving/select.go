@@ -56,7 +56,7 @@ func finished(ref job.Ref, schema string, l job.Layout) string {
 func merged(ref job.Ref, schema string, l job.Layout) string {
 	table := qualified(schema, ref.Table())
 	one := len(l.Keys) == 0
-	if l.Lanes <= 1 && !one {
+	if l.Shape == job.Adopted || l.Lanes <= 1 && !one {
 		return table
 	}
 	var columns, keys []string

@@ -79,14 +79,10 @@ func replace(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract,
 	if err != nil {
 		return nil, err
 	}
-	if err := grant(ctx, tx, c.View, without(spec, before.Spec)); err != nil {
+	after := &Contract{Columns: columns, Options: stands.Options, Owner: stands.Owner, Comment: stands.Comment, Spec: spec}
+	if after.Grants, after.Stood, err = regrant(ctx, tx, c.View, stands.OID, before, spec); err != nil {
 		return nil, err
 	}
-	grants, err := readGrants(ctx, tx, stands.OID)
-	if err != nil {
-		return nil, err
-	}
-	after := &Contract{Columns: columns, Options: stands.Options, Owner: stands.Owner, Grants: grants, Comment: stands.Comment, Spec: merge(before.Spec, spec)}
 	if err := after.openTable(ctx, tx, c); err != nil {
 		return nil, err
 	}
@@ -111,7 +107,8 @@ func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, 
 	if _, err := tx.Exec(ctx, fmt.Sprintf("CREATE VIEW %s%s AS\n%s", view, withOptions(before.Options), body)); err != nil {
 		return nil, refused(err)
 	}
-	if err := grant(ctx, tx, c.View, merge(before.Grants, without(spec, before.Spec))); err != nil {
+	kept := without(before.Grants, without(without(before.Spec, spec), before.Stood))
+	if err := grant(ctx, tx, c.View, merge(kept, without(spec, before.Spec))); err != nil {
 		return nil, err
 	}
 	if _, err := tx.Exec(ctx, fmt.Sprintf("COMMENT ON VIEW %s IS %s", view, literal(before.Comment))); err != nil {
@@ -121,7 +118,7 @@ func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, 
 	if err != nil {
 		return nil, err
 	}
-	after := &Contract{Options: stands.Options, Owner: stands.Owner, Comment: stands.Comment, Spec: merge(before.Spec, spec)}
+	after := &Contract{Options: stands.Options, Owner: stands.Owner, Comment: stands.Comment, Spec: spec, Stood: both(before.Stood, spec)}
 	if after.Grants, err = readGrants(ctx, tx, stands.OID); err != nil {
 		return nil, err
 	}

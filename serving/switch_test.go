@@ -3,6 +3,7 @@ package serving
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,37 @@ func TestAGrantOfTheJobFileThatAPersonTookBackStaysTaken(t *testing.T) {
 	if diff := cmp.Diff([]Grant{{Privilege: "SELECT", Role: b}}, contract.Grants); diff != "" {
 		t.Errorf("grants: %s", diff)
 	}
+}
+
+func TestAGrantThatLeavesTheJobFileIsTakenBackAndNoOther(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	a, b, byHand, lender := newRole(t, pool, ""), newRole(t, pool, ""), newRole(t, pool, ""), newRole(t, pool, "")
+	made(t, pool, ref(1), hits())
+	c := to(1, hits(), nil)
+	grants := func(roles ...string) []string {
+		t.Helper()
+		c.Grant = map[string][]string{"select": roles}
+		c.Contract = switched(t, pool, c)
+		var left []string
+		for _, g := range decode(t, c.Contract).Grants {
+			left = append(left, g.Role)
+		}
+		slices.Sort(left)
+		return left
+	}
+	same := func(got []string, want ...string) {
+		t.Helper()
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v may read the view, want %v", got, want)
+		}
+	}
+	same(grants(a, b, "public", lender), "", a, b, lender)
+	exec(t, pool, "GRANT SELECT ON public.hits_by_url TO "+byHand)
+	exec(t, pool, "GRANT SELECT ON public.hits_by_url TO "+lender+" WITH GRANT OPTION")
+	same(grants(a, byHand), a, byHand, lender) // lender's right is no longer what the file made
+	same(grants(), byHand, lender)             // byHand had it before the file named it
+	same(grants(a), a, byHand, lender)         // named anew, made anew
 }
 
 func TestReadersOfASecurityInvokerViewReadTheNextVersionToo(t *testing.T) {

@@ -39,15 +39,20 @@ func readView(ctx context.Context, tx queryer, c job.ViewChange) (*viewFacts, er
 	if err != nil {
 		return nil, fmt.Errorf("read the view: %w", err)
 	}
-	rows, err = tx.Query(ctx, selectViewColumns, pgx.NamedArgs{"oid": v.OID})
+	v.columns, err = readColumns(ctx, tx, v.OID)
+	return v, err
+}
+
+func readColumns(ctx context.Context, db queryer, oid int64) ([]Column, error) {
+	rows, err := db.Query(ctx, selectViewColumns, pgx.NamedArgs{"oid": oid})
 	if err != nil {
 		return nil, fmt.Errorf("read the view's columns: %w", err)
 	}
-	v.columns, err = pgx.CollectRows(rows, pgx.RowToStructByName[Column])
+	columns, err := pgx.CollectRows(rows, pgx.RowToStructByName[Column])
 	if err != nil {
 		return nil, fmt.Errorf("read the view's columns: %w", err)
 	}
-	return v, nil
+	return columns, nil
 }
 
 // refuse says why the view that stands must not, or cannot, be replaced.

@@ -71,7 +71,7 @@ func filled(l job.Layout, columns []string, staging string) string {
 		return fmt.Sprintf("SELECT %s FROM %s AS e", strings.Join(of("e", columns), ", "), staging)
 	case job.Latest:
 		return fmt.Sprintf("SELECT %s FROM %s AS e ORDER BY %s", latest(columns, keys), staging, latestOrder(l, keys))
-	case job.Rollup:
+	case job.Rollup, job.Adopted: // what was adopted is never written
 	}
 	return fmt.Sprintf("SELECT %s FROM %s AS e GROUP BY %s", strings.Join(merged(l), ", "), staging, strings.Join(of("e", columns[:1+len(l.Keys)]), ", "))
 }

@@ -29,7 +29,7 @@ func upsert(ref job.Ref, schema string, l job.Layout) string {
 	case job.Latest:
 		return fmt.Sprintf("%s\nSELECT %s\n  FROM %s\nON CONFLICT (%s) DO %s", into, latest(columns, keys), rows+" ORDER BY "+latestOrder(l, keys),
 			strings.Join(keys, ", "), replaceOlder(l))
-	case job.Rollup:
+	case job.Rollup, job.Adopted: // what was adopted is never written
 	}
 	return fmt.Sprintf("%s\nSELECT %s\n  FROM %s\n GROUP BY %s ORDER BY %s\nON CONFLICT (%s) DO %s",
 		into, strings.Join(merged(l), ", "), rows, order, order, strings.Join(keys, ", "), conflict(l))

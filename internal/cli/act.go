@@ -97,13 +97,18 @@ func (a act) do(ctx context.Context, c *client) (actResult, error) {
 
 // ask writes the request and waits for the answer.
 func (a act) ask(ctx context.Context, c *client, ref job.Ref) (*reprocess.Answer, error) {
-	id, err := c.store.Ask(ctx, reprocess.Request{Job: ref.Job, Number: ref.Number, Verb: a.verb, Args: a.args, By: a.by()})
+	return a.answered(ctx, c, reprocess.Request{Job: ref.Job, Number: ref.Number, Verb: a.verb, Args: a.args, By: a.by()},
+		fmt.Sprintf("kappactl status %s   # the request stands; an agent goes on with it", ref.Job))
+}
+
+// answered writes a request and waits for its answer; comeBack is what to run when that takes too long.
+func (a *app) answered(ctx context.Context, c *client, r reprocess.Request, comeBack string) (*reprocess.Answer, error) {
+	id, err := c.store.Ask(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	a.log().Debug("asked", "request", id, "verb", a.verb, "version", ref.String())
-	comeBack := fmt.Sprintf("kappactl status %s   # the request stands; an agent goes on with it", ref.Job)
-	w := newWatch(a.app, c)
+	a.log().Debug("asked", "request", id, "verb", r.Verb, "job", r.Job, "version", r.Number.String())
+	w := newWatch(a, c)
 	for {
 		answer, err := c.store.Answer(ctx, id)
 		if err == nil && answer != nil {
@@ -152,6 +157,9 @@ func (a act) plan(ctx context.Context, c *client, ref job.Ref) (actResult, error
 		reprocess.Pause:    "stop its work and keep its positions",
 		reprocess.Resume:   "go on at its positions",
 		reprocess.Retire:   "stop its work, drop its table " + ref.Table() + " and delete its consumer group " + ref.Group(),
+	}
+	if ref.Adopted() {
+		would[reprocess.Retire] = "end the way back to it; its table " + ref.Table() + ", which was there before the job, stays"
 	}
 	return actResult{
 		Job: ref.Job, Version: v.Version, Verb: a.verb, DryRun: true,

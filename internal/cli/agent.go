@@ -151,7 +151,7 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	serve := serving.New(serving.Config{})
 	controller := reprocess.NewController(reprocess.Deps{
 		Pool: pool, Topics: admin, Records: admin, Replays: store, Queue: store, Positions: store, Gaps: store,
-		Tables: serve, Views: serve, Expiry: store, Log: named, Now: a.sys.Now, Rand: random,
+		Tables: serve, Views: serve, Removals: serve, Adoptions: serve, Expiry: store, Log: named, Now: a.sys.Now, Rand: random,
 	}, reprocess.Config{Replays: s.Agent.Replays, ChecksRole: s.Checks.Role})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: id, Release: release, HTTP: address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,

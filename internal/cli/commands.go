@@ -23,6 +23,8 @@ func commands(a *app) []*cobra.Command {
 		newPause(a, runPause),
 		newResume(a, runResume),
 		newRetire(a, runRetire),
+		newAdopt(a, runAdopt),
+		newDrop(a, runDrop),
 		newPin(a, runPin),
 		newUnpin(a, runPin),
 		newStatus(a, runStatus),

@@ -94,6 +94,24 @@ func TestActFlags(t *testing.T) {
 	}
 }
 
+func TestAdoptFlags(t *testing.T) {
+	expect(t, newAdopt, adoptOptions{job: "a", view: job.ViewName{Schema: "public", Name: "t"}, leaveDependants: true}, "a", "--view", "t", "--leave-dependants")
+	expect(t, newAdopt, adoptOptions{job: "a", view: job.ViewName{Schema: "My Schema", Name: "t"}, dryRun: true}, "a", "--view", `"My Schema".t`, "--dry-run")
+	for _, wrong := range [][]string{{"a"}, {"a", "--view", "A b"}, {"a/v1", "--view", "t"}} {
+		if _, _, err := parsed(t, newAdopt, wrong...); err == nil {
+			t.Errorf("adopt took %v", wrong)
+		}
+	}
+}
+
+func TestDropFlags(t *testing.T) {
+	expect(t, newDrop, dropOptions{job: "a", keepView: true, yes: true}, "a", "--keep-view", "-y")
+	expect(t, newDrop, dropOptions{job: "a", dryRun: true}, "a", "--dry-run")
+	if _, _, err := parsed(t, newDrop, "a/v2"); err == nil {
+		t.Error("drop took a version")
+	}
+}
+
 func TestLookFlags(t *testing.T) {
 	expect(t, newWait, waitOptions{target: at("a", 1), goal: "settled"}, "a", "v1", "--for", "settled")
 	expect(t, newStatus, statusOptions{}, []string{}...)

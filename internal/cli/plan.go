@@ -141,7 +141,9 @@ func (o planOptions) outline(c *compiled, p reprocess.Plan) planResult {
 	if p.Live != nil {
 		live := p.Live.Number.String()
 		r.Live = &live
-		r.Changes = append(r.Changes, job.Changes(p.LiveSpec, c.spec)...)
+		if !p.Live.Adopted() { // what was adopted has no job file
+			r.Changes = append(r.Changes, job.Changes(p.LiveSpec, c.spec)...)
+		}
 		added, removed := p.Columns(c.query.Layout)
 		for _, v := range added {
 			r.View.Added = append(r.View.Added, planColumn{v.Name, v.Type})

@@ -30,7 +30,7 @@ func newQuery(a *app, run func(context.Context, queryOptions) error) *cobra.Comm
 		Use:   "query JOB [COLUMN=VALUE …]",
 		Short: "Read through the serving view of a job",
 		Long: `Read rows of the job's serving view as an application would. COLUMN=VALUE keeps the rows with that value; the value is read
-as one of the column's type. JSON is an array of objects, CSV has a line of column names, and all formats hold every digit. When there
+as one of the column's type. Rows come in the order of their keys, time first; rows without a key by all their columns. JSON is an array of objects, CSV has a line of column names, and all formats hold every digit. When there
 are more rows than --limit it says so on the error stream.`,
 		Example: "  kappactl query pageviews url=/checkout --limit 20\n  kappactl query pageviews hour=2026-01-01T10:00:00Z -o csv",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -90,9 +90,17 @@ func runQuery(ctx context.Context, o queryOptions) error {
 	if err != nil {
 		return err
 	}
+	live, err := job.ParseNumber(*status.Live)
+	if err != nil {
+		return err
+	}
+	keys, err := c.store.Keys(ctx, job.Ref{Job: o.job, Number: live})
+	if err != nil {
+		return err
+	}
 	var rows rowsOf
 	err = c.pool.ReadOnly(ctx, func(tx *pg.Tx) (err error) {
-		rows, err = o.read(ctx, tx, view)
+		rows, err = o.read(ctx, tx, view, keys)
 		return err
 	})
 	if err != nil {
@@ -110,19 +118,13 @@ func quotedView(name string) string {
 	return pg.Ident(schema, view)
 }
 
-// read runs the one SELECT; what was asked for is compared as values of the columns' types.
-func (o queryOptions) read(ctx context.Context, tx *pg.Tx, view job.ViewName) (rowsOf, error) {
-	from := pg.Ident(view.Schema, view.Name)
-	types, names, err := viewTypes(ctx, tx, view)
-	if err != nil {
-		return rowsOf{}, err
-	}
+// statement is the one SELECT; what was asked for is compared as values of the columns' types.
+func (o queryOptions) statement(view job.ViewName, types map[string]string, names, keys []string) (sql string, args []any, err error) {
 	var where []string
-	var args []any
 	for _, e := range o.equal {
 		typ, known := types[e[0]]
 		if !known {
-			return rowsOf{}, &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("%s has no column %q", view, e[0]), Next: "its columns are " + strings.Join(names, ", ")}
+			return "", nil, &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("%s has no column %q", view, e[0]), Next: "its columns are " + strings.Join(names, ", ")}
 		}
 		args = append(args, e[1])
 		where = append(where, fmt.Sprintf("q.%s = ($%d::text)::%s", pg.Ident(e[0]), len(args), typ))
@@ -131,11 +133,32 @@ func (o queryOptions) read(ctx context.Context, tx *pg.Tx, view job.ViewName) (r
 	for i, n := range names {
 		items[i] = "(q." + pg.Ident(n) + ")::text"
 	}
-	sql := fmt.Sprintf("SELECT row_to_json(q)::text, %s FROM %s AS q", strings.Join(items, ", "), from)
+	sql = fmt.Sprintf("SELECT row_to_json(q)::text, %s FROM %s AS q", strings.Join(items, ", "), pg.Ident(view.Schema, view.Name))
 	if len(where) > 0 {
 		sql += " WHERE " + strings.Join(where, " AND ")
 	}
-	found, err := tx.Raw().Query(ctx, fmt.Sprintf("%s LIMIT %d", sql, o.limit+1), args...)
+	var order []string
+	for _, k := range keys {
+		order = append(order, "q."+pg.Ident(k))
+	}
+	if len(order) == 0 {
+		for _, i := range items {
+			order = append(order, i+` COLLATE "C"`)
+		}
+	}
+	return fmt.Sprintf("%s ORDER BY %s LIMIT %d", sql, strings.Join(order, ", "), o.limit+1), args, nil
+}
+
+func (o queryOptions) read(ctx context.Context, tx *pg.Tx, view job.ViewName, keys []string) (rowsOf, error) {
+	types, names, err := viewTypes(ctx, tx, view)
+	if err != nil {
+		return rowsOf{}, err
+	}
+	sql, args, err := o.statement(view, types, names, keys)
+	if err != nil {
+		return rowsOf{}, err
+	}
+	found, err := tx.Raw().Query(ctx, sql, args...)
 	if err != nil {
 		return rowsOf{}, err
 	}

@@ -31,7 +31,8 @@ func newRetire(a *app, run func(context.Context, retireOptions) error) *cobra.Co
 		Use:   "retire [JOB [VERSION]]",
 		Short: "Remove a standby version: its work, tables and consumer group",
 		Long: `Stop a standby version for good and drop its table. It is refused while the version is live, inside its rollback
-window (without --now), pinned, or read by other relations. History stays. Off a terminal it needs --yes.`,
+window (without --now), pinned, or read by other relations. History stays. The table of v0, which was adopted, stays too. Off a
+terminal it needs --yes.`,
 		Example: "  kappactl retire pageviews v1 --now --yes\n  kappactl retire --all-expired --yes",
 		Args:    between(nil, []string{"JOB", "VERSION"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -139,7 +140,11 @@ func (o retireOptions) confirm(ref job.Ref) error {
 	if o.yes {
 		return nil
 	}
-	o.tell("retire %s %s and drop its table %s? [y/N] ", ref.Job, ref.Number, ref.Table())
+	if ref.Adopted() {
+		o.tell("retire %s %s, after which readers cannot go back to it? Its table %s stays. [y/N] ", ref.Job, ref.Number, ref.Table())
+	} else {
+		o.tell("retire %s %s and drop its table %s? [y/N] ", ref.Job, ref.Number, ref.Table())
+	}
 	line, err := bufio.NewReader(o.sys.In).ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); err == nil && (answer == "y" || answer == "yes") {
 		return nil

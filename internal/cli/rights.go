@@ -35,6 +35,10 @@ GRANT USAGE ON SCHEMA %[2]s TO kappactl_cli, kappactl_reader;
 -- verify and diff read the version tables themselves, which the agent will make.
 ALTER DEFAULT PRIVILEGES FOR ROLE kappactl_agent IN SCHEMA %[2]s GRANT SELECT ON TABLES TO kappactl_cli, kappactl_reader;
 
+-- For each table that kappactl adopt takes over, and each view over it: the agent acts as its owner, who will own the view.
+-- GRANT table_owner TO kappactl_agent;
+-- GRANT CREATE ON SCHEMA %[2]s TO table_owner;
+
 -- Optional: without it a promote may wait for readers that it would not harm.
 GRANT pg_read_all_stats TO kappactl_agent;
 `, control, views)

@@ -53,6 +53,12 @@ func runVerify(ctx context.Context, o verifyOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	if ref.Adopted() {
+		return &job.Refusal{
+			Code: job.ExitConflict, Cause: fmt.Sprintf("%s %s was adopted: it was not computed from the log", ref.Job, ref.Number),
+			Next: "kappactl verify JOB VERSION of another version",
+		}
+	}
 	brokers, err := kafkaConfig(ctx, c.settings)
 	if err != nil {
 		return err

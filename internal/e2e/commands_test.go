@@ -65,6 +65,10 @@ func (w *world) queries() {
 	if err := json.Unmarshal([]byte(out.stdout), &rows); err != nil || len(rows) != 3 || !strings.Contains(out.stderr, "only the first 3 rows") {
 		w.t.Errorf("%v %s %s", err, out.stdout, out.stderr)
 	}
+	out = w.run("query", "clicks", "--limit", "4")
+	if out.stdout != "url\tviews\ttotal\n/0\t50\t24500\n/1\t50\t24550\n/10\t50\t25000\n/11\t50\t25050\n" {
+		w.t.Errorf("rows are not in the order of their key: %s", out.stdout)
+	}
 	if o := w.code(2, "query", "clicks", "views=many"); !strings.Contains(o.stderr, "bigint") {
 		w.t.Error(o.stderr)
 	}

@@ -10,6 +10,9 @@ const (
 	Rollup Shape = "rollup" // one row a group key and lane, states merged
 	Rows   Shape = "rows"   // the rows of the query, appended; their key is their place in the log
 	Latest Shape = "latest" // one row a key: the latest
+
+	// Adopted is that of a relation that was there before its job, read as it is.
+	Adopted Shape = "adopted"
 )
 
 // The hidden columns of Rows and of Latest.

@@ -14,7 +14,7 @@ type Name string
 // NamePattern is what a Name matches.
 var NamePattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
-// Number counts the stagings of one job from 1 and is never used again. It reads and prints as "v7".
+// Number counts the stagings of one job from 1 and is never used again; 0 is what was adopted. It reads and prints as "v7".
 type Number int
 
 func (n Number) String() string { return "v" + strconv.Itoa(int(n)) }
@@ -35,6 +35,9 @@ type Ref struct {
 }
 
 func (r Ref) String() string { return string(r.Job) + "/" + r.Number.String() }
+
+// Adopted says that the version is a relation that was there before its job (kappactl adopt): nothing writes it for us.
+func (r Ref) Adopted() bool { return r.Number == 0 }
 
 // Table is the name of the version's table, without schema: pageviews__v7.
 func (r Ref) Table() string { return string(r.Job) + "__" + r.Number.String() }

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+type dropOptions struct {
+	*app
+	job       job.Name
+	keepView  bool
+	yes       bool
+	dryRun    bool
+	waitAgent duration
+}
+
+func newDrop(a *app, run func(context.Context, dropOptions) error) *cobra.Command {
+	o := dropOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "drop JOB",
+		Short: "Remove a job: its work, view, tables and consumer groups",
+		Long: `Remove everything of a job: its work stops, then the serving view, the tables of all versions, their consumer groups, positions
+and dead letters go. History stays, and a later job of that name goes on counting versions where this one ended. With --keep-view the
+view stays, with the table that it reads, as they are: nothing writes them any more. A table that was adopted stays in any case.
+
+It is refused while a version is rolled out, and while other relations read the view or a table; they are listed. On a terminal it asks for
+the job's name, elsewhere it needs --yes. Once begun it is finished by an agent, also when this command ends; run again, it waits.`,
+		Example:     "  kappactl drop pageviews --dry-run\n  kappactl drop pageviews --keep-view --yes",
+		Args:        exactly("JOB"),
+		Annotations: map[string]string{timeoutKey: flipTimeout},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := parseTarget(cmd, args)
+			if err != nil {
+				return err
+			}
+			if t.Number != nil {
+				return usage(cmd, "drop is about a whole job: name it alone, or use retire or abort for a version")
+			}
+			o.job = t.Job
+			return run(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.keepView, "keep-view", false, "keep the view and the table that it reads")
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	waitAgentFlag(f, &o.waitAgent)
+	return cmd
+}
+
+// dropResult is what drop prints.
+type dropResult struct {
+	reprocess.Removal
+	DryRun  bool   `json:"dry_run"`
+	Dropped bool   `json:"dropped"`
+	Message string `json:"message"`
+	Next    string `json:"next"`
+}
+
+func runDrop(ctx context.Context, o dropOptions) error {
+	if !o.yes && !o.dryRun && !o.sys.InTTY {
+		return &job.Refusal{Code: job.ExitUsage, Cause: "drop removes a job: off a terminal it needs --yes", Next: "add --yes, or look first with --dry-run"}
+	}
+	c, err := o.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	plan, err := c.store.Removal(ctx, o.job, o.keepView, views(), views())
+	if errors.Is(err, reprocess.ErrNotFound) {
+		return o.gone(ctx, c, err)
+	}
+	if err != nil {
+		return err
+	}
+	r := dropResult{Removal: plan, DryRun: o.dryRun, Message: fmt.Sprintf("would drop job %s:", o.job)}
+	if o.dryRun {
+		return o.result(r, r.print)
+	}
+	if err := c.needAgent(ctx, o.waitAgent.value); err != nil {
+		return err
+	}
+	if err := o.confirm(plan); err != nil {
+		return err
+	}
+	answer, err := o.answered(ctx, c, reprocess.Request{Job: o.job, Verb: reprocess.Drop, Args: reprocess.Args{KeepView: o.keepView}, By: o.by()},
+		fmt.Sprintf("kappactl drop %s   # the request stands; an agent goes on with it", o.job))
+	if err != nil {
+		return err
+	}
+	if answer.Code != job.ExitOK {
+		return &job.Refusal{Code: answer.Code, Cause: answer.Text, Next: answer.Next}
+	}
+	r.Dropped, r.Message, r.Next = true, answer.Text, answer.Next
+	return o.result(r, r.print)
+}
+
+// gone says that the job was dropped before, so that a drop can be run again.
+func (o dropOptions) gone(ctx context.Context, c *client, unknown error) error {
+	d, err := c.store.Dropped(ctx, o.job)
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return unknown
+	}
+	r := dropResult{
+		Removal: reprocess.Removal{Job: o.job, View: d.View, KeepView: d.KeptView}, DryRun: o.dryRun, Dropped: true,
+		Message: fmt.Sprintf("job %s was dropped %s by %s: nothing to do", o.job, render.Time(&d.At), d.By), Next: "kappactl history " + string(o.job),
+	}
+	return o.result(r, r.print)
+}
+
+func (r dropResult) print(w io.Writer) error {
+	text := r.Message
+	if r.DryRun && !r.Dropped {
+		text += planLines(r.Removal)
+	}
+	if r.Next != "" {
+		text += "\nnext: " + r.Next
+	}
+	_, err := fmt.Fprintln(w, text)
+	return err
+}
+
+func planLines(r reprocess.Removal) string {
+	if r.UnderWay {
+		return " it is being dropped already"
+	}
+	return "\n  " + strings.Join(r.Lines(), "\n  ")
+}
+
+// confirm asks for the job's name on the terminal.
+func (o dropOptions) confirm(plan reprocess.Removal) error {
+	if o.yes {
+		return nil
+	}
+	o.tell("drop job %s:%s\ntype the job's name to do it: ", o.job, planLines(plan))
+	line, err := bufio.NewReader(o.sys.In).ReadString('\n')
+	if err == nil && strings.TrimSpace(line) == string(o.job) {
+		return nil
+	}
+	return &job.Refusal{Code: job.ExitUsage, Cause: "not confirmed: nothing was done"}
+}

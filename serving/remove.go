@@ -1,0 +1,37 @@
+package serving
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// ReadsJob says that the view stands and reads a version of the job: what was put in its place by hand is not ours.
+func (*Store) ReadsJob(ctx context.Context, db pg.DB, view job.ViewName, name job.Name) (bool, error) {
+	v, err := readView(ctx, db, job.ViewChange{View: view, To: job.Ref{Job: name}})
+	return v != nil && v.Kind == "v" && v.ReadsJob, err
+}
+
+// DropView drops a serving view, never what depends on it. The caller sets the lock timeout.
+func (*Store) DropView(ctx context.Context, tx *pg.Tx, view job.ViewName) error {
+	if _, err := tx.Exec(ctx, "DROP VIEW IF EXISTS "+qualified(view.Schema, view.Name)); err != nil {
+		return fmt.Errorf("drop view %s: %w", view, refused(err))
+	}
+	return nil
+}
+
+// LeaveView notes on a view, and on the table it reads, that kappactl has left them.
+func (*Store) LeaveView(ctx context.Context, tx *pg.Tx, view job.ViewName, live job.Ref) error {
+	text := literal(fmt.Sprintf("Was served by kappactl job %s until it was dropped; reads %s, which nothing writes any more.", live.Job, live.Table()))
+	sql := fmt.Sprintf("COMMENT ON VIEW %s IS %s", qualified(view.Schema, view.Name), text)
+	if !live.Adopted() {
+		sql += fmt.Sprintf("; COMMENT ON TABLE %s IS %s", qualified(view.Schema, live.Table()),
+			literal(fmt.Sprintf("Read by view %s. Written by kappactl job %s until it was dropped.", view, live.Job)))
+	}
+	if _, err := tx.Exec(ctx, sql); err != nil {
+		return fmt.Errorf("note on view %s that it was left: %w", view, refused(err))
+	}
+	return nil
+}
