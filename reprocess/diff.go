@@ -100,7 +100,7 @@ func (s *Store) Diff(ctx context.Context, d DiffDeps, by string, a, b job.Ref, h
 		}
 		release()
 		out.Offsets = offsetsOf(positions)
-		return compare(ctx, tx.Raw(), sides[0], sides[1], how, &out)
+		return compare(pg.Long(ctx), tx.Raw(), sides[0], sides[1], how, &out)
 	})
 	if err != nil {
 		return out, fmt.Errorf("compare %s with %s: %w", a, b, err)

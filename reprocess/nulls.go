@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -70,6 +71,8 @@ func sharedColumns(live, candidate job.Layout) []string {
 
 // lostColumn looks for one value in each; only a column without any is read whole.
 func lostColumn(ctx context.Context, tx *pg.Tx, column, live, candidate string) (lost bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute+slack)
+	defer cancel()
 	some := func(rows string) string {
 		return fmt.Sprintf("EXISTS (SELECT FROM (%s\n) AS q WHERE q.%s IS NOT NULL)", rows, pg.Ident(column))
 	}

@@ -47,7 +47,7 @@ func (*Store) keyIndex(ctx context.Context, db pg.DB, ref job.Ref, schema string
 	for i, c := range columns {
 		quoted[i] = ident(c)
 	}
-	_, err = db.Exec(ctx, fmt.Sprintf("CREATE UNIQUE INDEX IF NOT EXISTS %s ON %s (%s) NULLS NOT DISTINCT", ident(name), table, strings.Join(quoted, ", ")))
+	_, err = db.Exec(pg.Long(ctx), fmt.Sprintf("CREATE UNIQUE INDEX IF NOT EXISTS %s ON %s (%s) NULLS NOT DISTINCT", ident(name), table, strings.Join(quoted, ", ")))
 	if err != nil {
 		return false, fmt.Errorf("index %s: %w", table, refused(err))
 	}

@@ -51,7 +51,7 @@ func moreIndexes(ctx context.Context, db pg.DB, ref job.Ref, schema string, l jo
 			made[i.Name] = true
 			continue
 		}
-		if _, err := db.Exec(ctx, "DROP INDEX "+concurrently+"IF EXISTS "+qualified(schema, i.Name)); err != nil {
+		if _, err := db.Exec(pg.Long(ctx), "DROP INDEX "+concurrently+"IF EXISTS "+qualified(schema, i.Name)); err != nil {
 			return fmt.Errorf("drop index %s: %w", i.Name, refused(err))
 		}
 	}
@@ -66,7 +66,7 @@ func moreIndexes(ctx context.Context, db pg.DB, ref job.Ref, schema string, l jo
 			quoted[i] = ident(c)
 		}
 		sql := fmt.Sprintf("CREATE INDEX %sIF NOT EXISTS %s ON %s (%s)", concurrently, ident(name), qualified(schema, ref.Table()), strings.Join(quoted, ", "))
-		if _, err := db.Exec(ctx, sql); err != nil {
+		if _, err := db.Exec(pg.Long(ctx), sql); err != nil {
 			return fmt.Errorf("index %s by %s: %w", ref.Table(), strings.Join(columns, ", "), badIndex(err))
 		}
 	}

@@ -145,7 +145,7 @@ func checkLayout(ref job.Ref, schema string, l job.Layout) error {
 // Analyze gives the planner statistics of the filled table.
 func (*Store) Analyze(ctx context.Context, db pg.DB, ref job.Ref, schema string) error {
 	table := qualified(schema, ref.Table())
-	if _, err := db.Exec(ctx, "ANALYZE "+table); err != nil {
+	if _, err := db.Exec(pg.Long(ctx), "ANALYZE "+table); err != nil {
 		return fmt.Errorf("analyze %s: %w", table, refused(err))
 	}
 	return nil
@@ -162,7 +162,7 @@ func (s *Store) Drop(ctx context.Context, db pg.DB, ref job.Ref, schema string) 
 		return notOurs(fmt.Sprintf("%s was not made by kappactl for %s and is not dropped", table, ref), "rename or drop that relation yourself")
 	}
 	// One text without parameters is one transaction, so the timeout ends with it.
-	_, err = db.Exec(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d; DROP TABLE IF EXISTS %s", s.config.DropLockTimeout.Milliseconds(), table))
+	_, err = db.Exec(pg.Long(ctx), fmt.Sprintf("SET LOCAL lock_timeout = %d; DROP TABLE IF EXISTS %s", s.config.DropLockTimeout.Milliseconds(), table))
 	if err != nil {
 		return fmt.Errorf("drop table %s: %w", table, refused(err))
 	}

@@ -43,7 +43,7 @@ func (Store) Expire(ctx context.Context, pool *pg.Pool, ref job.Ref, schema stri
 			if tag.RowsAffected() == 0 {
 				return errNotKept
 			}
-			tag, err = tx.Exec(ctx, sql)
+			tag, err = tx.Exec(pg.Long(ctx), sql)
 			n = tag.RowsAffected()
 			return err
 		})

@@ -25,7 +25,7 @@ func (s Store) Fill(ctx context.Context, pool *pg.Pool, ref job.Ref, schema stri
 			return err
 		}
 		// Against a segment that is being copied, and against Seal.
-		_, err := tx.Exec(ctx, "LOCK TABLE "+pg.Ident(schema, ref.Staging())+" IN SHARE MODE")
+		_, err := tx.Exec(pg.Long(ctx), "LOCK TABLE "+pg.Ident(schema, ref.Staging())+" IN SHARE MODE")
 		if pg.Code(err) == "42P01" {
 			return ErrSealed
 		}
@@ -36,7 +36,7 @@ func (s Store) Fill(ctx context.Context, pool *pg.Pool, ref job.Ref, schema stri
 			return err
 		}
 		for _, sql := range fillSteps(ref, schema, l) {
-			if _, err := tx.Exec(ctx, sql); err != nil {
+			if _, err := tx.Exec(pg.Long(ctx), sql); err != nil {
 				return err
 			}
 		}
@@ -206,7 +206,7 @@ func miscounted(segments []segmentRow, staged map[int64]int64) []string {
 func stagedRows(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string) (map[int64]int64, error) {
 	sql := fmt.Sprintf("SELECT %[1]s AS id, count(*) AS rows FROM %[2]s GROUP BY 1", pg.Ident(segmentColumn), pg.Ident(schema, ref.Staging()))
 	type count struct{ ID, Rows int64 }
-	found, err := collectRows[count](ctx, tx, sql, nil)
+	found, err := collectRows[count](pg.Long(ctx), tx, sql, nil)
 	if err != nil {
 		return nil, fmt.Errorf("count staged rows: %w", err)
 	}

@@ -106,7 +106,7 @@ func (a *app) agentPool(ctx context.Context, s config.Settings) (*pg.Pool, error
 	if err != nil {
 		return nil, err
 	}
-	c.MaxConns, c.Application = 32, "kappactl agent"
+	c.MaxConns, c.Application, c.Answer = 32, "kappactl agent", answerWithin(s.Agent.Lease)
 	pool, err := pg.Open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -120,6 +120,11 @@ func (a *app) agentPool(ctx context.Context, s config.Settings) (*pg.Pool, error
 
 // aliveWithin is how young the heartbeat of a living agent is.
 const aliveWithin = 5 * time.Second
+
+// answerWithin is how long an agent waits for the answer to a statement: three leases, at least 10 s and at most 30 s.
+func answerWithin(lease time.Duration) time.Duration {
+	return min(max(3*lease, 10*time.Second), 30*time.Second)
+}
 
 // wired is one agent with its parts.
 type wired struct {
@@ -146,7 +151,7 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	engine := speedlayer.New(speedlayer.Deps{
 		Pool: pool, Kafka: brokers, Agent: id, Alive: func(ctx context.Context) (int, error) { return agent.Alive(ctx, pool, aliveWithin) },
 		Log: named, Now: a.sys.Now, Metrics: metrics,
-	}, speedlayer.Config{Lease: s.Agent.Lease, Memory: s.Agent.Memory, Temp: s.Agent.Temp, Replays: s.Agent.Replays})
+	}, speedlayer.Config{Lease: s.Agent.Lease, Timeout: answerWithin(s.Agent.Lease), Memory: s.Agent.Memory, Temp: s.Agent.Temp, Replays: s.Agent.Replays})
 	store := &speedlayer.Store{}
 	serve := serving.New(serving.Config{})
 	controller := reprocess.NewController(reprocess.Deps{

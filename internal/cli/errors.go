@@ -104,6 +104,8 @@ func unreachable(err error, f failure) (job.ExitCode, string) {
 		return job.ExitUnreachable, or(f.Next, broker.Cure())
 	case pg.Code(err) == "42501": // insufficient_privilege
 		return job.ExitUnreachable, or(f.Next, "kappactl init --print   # ends with the rights that are needed")
+	case pg.ReadOnly(err):
+		return job.ExitUnreachable, or(f.Next, "connect to the primary (target_session_attrs=read-write in the connection string finds it), or wait until the server takes writes")
 	case pg.Unreachable(err):
 		return job.ExitUnreachable, f.Next
 	}

@@ -32,25 +32,28 @@ func (s schema) sql(text string) string {
 type Tx struct {
 	tx     pgx.Tx
 	schema schema
+	answer patience
 }
 
 // Exec runs a statement.
 func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	ctx, end := t.answer.bound(ctx)
+	defer end()
 	return t.tx.Exec(ctx, t.schema.sql(sql), args...)
 }
 
 // Query runs a query.
 func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return t.tx.Query(ctx, t.schema.sql(sql), args...)
+	return t.answer.query(ctx, t.tx, t.schema.sql(sql), args)
 }
 
 // QueryRow runs a query of one row.
 func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return t.tx.QueryRow(ctx, t.schema.sql(sql), args...)
+	return t.answer.queryRow(ctx, t.tx, t.schema.sql(sql), args)
 }
 
 // Raw is the pgx transaction: SQL given to it (a user's text, COPY) is taken as it is.
-func (t *Tx) Raw() pgx.Tx { return t.tx }
+func (t *Tx) Raw() pgx.Tx { return rawTx{t.tx, t.answer} }
 
 // Ident quotes an identifier of one or more parts.
 func Ident(parts ...string) string { return pgx.Identifier(parts).Sanitize() }

@@ -105,7 +105,7 @@ func Code(err error) string {
 func Unreachable(err error) bool {
 	var connect *ConnectError
 	var op *net.OpError
-	if errors.As(err, &connect) || errors.As(err, &op) || errors.Is(err, net.ErrClosed) {
+	if errors.As(err, &connect) || errors.As(err, &op) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) {
 		return true
 	}
 	switch code := Code(err); {
@@ -116,6 +116,10 @@ func Unreachable(err error) bool {
 	}
 	return false
 }
+
+// ReadOnly says that the server took no write: it is a standby, or somebody made it read-only. Another server, or the same one
+// later, takes it.
+func ReadOnly(err error) bool { return Code(err) == "25006" }
 
 // Retryable says that the same transaction may pass when it is run again: serialization failure, deadlock, lock timeout.
 func Retryable(err error) bool {

@@ -18,12 +18,14 @@ type Config struct {
 	Application string        // application_name, default kappactl
 	MaxConns    int32         // default 8
 	Connect     time.Duration // connect timeout, default 5 s
+	Answer      time.Duration // for a statement whose context has no deadline and is not Long, default 30 s
 }
 
 // Pool is a pool of connections to one database.
 type Pool struct {
 	pool   *pgxpool.Pool
 	schema schema
+	answer patience
 }
 
 // Open opens a pool and proves that one connection works. The error names no password.
@@ -42,6 +44,7 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 		cfg.ConnConfig.ConnectTimeout = or(c.Connect, 5*time.Second)
 	}
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	cfg.ConnConfig.DialFunc = dial
 	cfg.MaxConns = or(c.MaxConns, 8)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
@@ -51,7 +54,11 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 		pool.Close()
 		return nil, newConnectError(cfg.ConnConfig, err)
 	}
-	return &Pool{pool: pool, schema: schema(or(c.Schema, DefaultSchema))}, nil
+	// After a failover old connections may still lead to the server that was the primary: new ones find the one that is.
+	return &Pool{
+		pool: pool, schema: schema(or(c.Schema, DefaultSchema)),
+		answer: patience{answer: or(c.Answer, defaultAnswer), turned: pool.Reset},
+	}, nil
 }
 
 func or[T comparable](v, fallback T) T {
@@ -70,17 +77,21 @@ func (p *Pool) Schema() string { return string(p.schema) }
 
 // Exec runs a statement.
 func (p *Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	return p.pool.Exec(ctx, p.schema.sql(sql), args...)
+	ctx, end := p.answer.bound(ctx)
+	defer end()
+	tag, err := p.pool.Exec(ctx, p.schema.sql(sql), args...)
+	p.answer.note(err)
+	return tag, err
 }
 
 // Query runs a query.
 func (p *Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return p.pool.Query(ctx, p.schema.sql(sql), args...)
+	return p.answer.query(ctx, p.pool, p.schema.sql(sql), args)
 }
 
 // QueryRow runs a query of one row.
 func (p *Pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return p.pool.QueryRow(ctx, p.schema.sql(sql), args...)
+	return p.answer.queryRow(ctx, p.pool, p.schema.sql(sql), args)
 }
 
 // ReadCommitted runs f in a READ COMMITTED transaction and commits when f returns nil.
@@ -99,7 +110,7 @@ func (p *Pool) ReadOnly(ctx context.Context, f func(*Tx) error) error {
 }
 
 func (p *Pool) in(ctx context.Context, o pgx.TxOptions, f func(*Tx) error) error {
-	tx, err := p.pool.BeginTx(ctx, o)
+	tx, err := p.begin(ctx, o)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -109,11 +120,20 @@ func (p *Pool) in(ctx context.Context, o pgx.TxOptions, f func(*Tx) error) error
 		defer cancel()
 		_ = tx.Rollback(end)
 	}()
-	if err := f(&Tx{tx: tx, schema: p.schema}); err != nil {
+	if err := f(&Tx{tx: tx, schema: p.schema, answer: patience{answer: p.answer.answer}}); err != nil {
+		p.answer.note(err)
 		return err
 	}
+	ctx, end := p.answer.bound(ctx)
+	defer end()
 	if err := tx.Commit(ctx); err != nil {
 		return &CommitError{Err: err}
 	}
 	return nil
+}
+
+func (p *Pool) begin(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error) {
+	ctx, end := p.answer.bound(ctx)
+	defer end()
+	return p.pool.BeginTx(ctx, o)
 }

@@ -1,0 +1,123 @@
+package pg
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// defaultAnswer is how long a statement is waited for when neither its context nor the Config says.
+const defaultAnswer = 30 * time.Second
+
+type longKey struct{}
+
+// Long marks statements that may rightly take longer than Config.Answer: filling a table, making an index, a check of a
+// job file. What ends them when the server is gone is the connection's own watch (see dial).
+func Long(ctx context.Context) context.Context { return context.WithValue(ctx, longKey{}, true) }
+
+// patience bounds a statement: a connection can stay open with nobody behind it, and its answer would never come.
+type patience struct {
+	answer time.Duration
+	turned func() // called when the server turns out to be read-only; may be nil
+}
+
+func (p patience) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	_, bounded := ctx.Deadline()
+	if bounded || ctx.Value(longKey{}) != nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, p.answer)
+}
+
+// note looks at how a statement ended.
+func (p patience) note(err error) {
+	if p.turned != nil && ReadOnly(err) {
+		p.turned()
+	}
+}
+
+// boundRows ends the patience with the rows.
+type boundRows struct {
+	pgx.Rows
+	end  context.CancelFunc
+	note func(error)
+}
+
+// Close closes the rows.
+func (r boundRows) Close() {
+	r.Rows.Close()
+	r.note(r.Err())
+	r.end()
+}
+
+// boundRow ends the patience when it is scanned.
+type boundRow struct {
+	pgx.Row
+	end  context.CancelFunc
+	note func(error)
+}
+
+// Scan reads the row.
+func (r boundRow) Scan(dest ...any) error {
+	defer r.end()
+	err := r.Row.Scan(dest...)
+	r.note(err)
+	return err
+}
+
+// querier is what a pool and a transaction of pgx have in common.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func (p patience) query(ctx context.Context, q querier, sql string, args []any) (pgx.Rows, error) {
+	ctx, end := p.bound(ctx)
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		end()
+		return nil, err
+	}
+	return boundRows{rows, end, p.note}, nil
+}
+
+func (p patience) queryRow(ctx context.Context, q querier, sql string, args []any) pgx.Row {
+	ctx, end := p.bound(ctx)
+	return boundRow{q.QueryRow(ctx, sql, args...), end, p.note}
+}
+
+// rawTx is a transaction of pgx whose statements are bounded like those of a Tx.
+type rawTx struct {
+	pgx.Tx
+	answer patience
+}
+
+// Begin opens a savepoint.
+func (t rawTx) Begin(ctx context.Context) (pgx.Tx, error) {
+	bound, end := t.answer.bound(ctx)
+	defer end()
+	tx, err := t.Tx.Begin(bound)
+	if err != nil {
+		return nil, err
+	}
+	return rawTx{tx, t.answer}, nil
+}
+
+// Exec runs a statement.
+func (t rawTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	ctx, end := t.answer.bound(ctx)
+	defer end()
+	return t.Tx.Exec(ctx, sql, args...)
+}
+
+// Query runs a query.
+func (t rawTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	return t.answer.query(ctx, t.Tx, sql, args)
+}
+
+// QueryRow runs a query of one row.
+func (t rawTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return t.answer.queryRow(ctx, t.Tx, sql, args)
+}
