@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/tui/quietstart"
 )
@@ -41,7 +42,7 @@ func Main(args []string) int {
 
 func processSystem() System {
 	s := System{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv, Now: time.Now,
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv, Now: faultpoint.Now,
 		InTTY:  term.IsTerminal(int(os.Stdin.Fd())),
 		OutTTY: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTTY: term.IsTerminal(int(os.Stderr.Fd())),

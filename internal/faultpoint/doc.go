@@ -9,6 +9,10 @@ package faultpoint
 // Variable is the environment variable that says where to end or freeze.
 const Variable = "KAPPACTL_FAULT"
 
+// Clock is the environment variable that names a file with a duration, by which Now is wrong in a build with the tag faultpoints;
+// the file is read at every call, so that a test can step the clock of a running process.
+const Clock = "KAPPACTL_CLOCK"
+
 // The steps of a segment's replay.
 const (
 	SegmentClaimed      = "segment.claimed"       // the claim is committed, nothing is read
