@@ -109,7 +109,7 @@ func compose(st *state, p job.Position, facts []job.PartitionFacts, why string) 
 			s.Unknown = fmt.Sprintf("unknown: %v", f.Err)
 		case f.TopicID != p.TopicID:
 			s.Unknown = ""
-			if s.Fault.Kind == job.FaultNone {
+			if s.Fault.Kind == job.FaultNone || s.Fault.Kind == job.FaultMissing { // it was gone, and is another one now
 				s.Fault = job.Fault{Kind: job.FaultRecreated, Detail: fmt.Sprintf("its id was %s and is %s", p.TopicID, f.TopicID)}
 			}
 		case f.End < 0 || f.LastStable < 0 || f.Start < 0:

@@ -1,6 +1,7 @@
 package reprocess
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -38,6 +39,7 @@ type VersionStatus struct {
 	RolledBackAt     *time.Time        `json:"rolled_back_at"`
 	ExitCode         *int              `json:"exit_code"`
 	Error            string            `json:"error"`
+	Incomplete       bool              `json:"incomplete"` // the log no longer holds records that it needs, or the topic was made again
 	GitRevision      string            `json:"git_revision"`
 	CreatedBy        string            `json:"created_by"`
 	CreatedAt        time.Time         `json:"created_at"`
@@ -85,12 +87,13 @@ func (r versionRow) status(parts []observationRow, now time.Time) VersionStatus 
 	v := VersionStatus{
 		Version: job.Number(r.Number).String(), Hash: r.Hash, Phase: r.Phase, PhaseSince: r.PhaseSince, Paused: r.PausedAt != nil,
 		Verdict: r.Verdict, Reason: r.Reason, Records: r.Records, DeadLetters: r.DeadLetters,
-		StandbyUntil: r.StandbyUntil, StaleSince: r.StaleSince, RolledBackAt: r.RolledBackAt, ExitCode: r.ExitCode, Error: r.Error,
+		StandbyUntil: r.StandbyUntil, StaleSince: r.StaleSince, RolledBackAt: r.RolledBackAt, ExitCode: r.ExitCode, Error: r.Error, Incomplete: r.Incomplete,
 		GitRevision: r.GitRevision, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
 		Partitions: make([]PartitionStatus, 0, len(parts)),
 	}
 	for _, p := range parts {
 		v.Partitions = append(v.Partitions, p.status(now))
+		v.Incomplete = v.Incomplete || strings.HasPrefix(p.Reason, recreatedWords) // before, or without, the worker's own finding
 	}
 	switch {
 	case r.EndedAt != nil:

@@ -32,6 +32,7 @@ type versionRow struct {
 	EndedAt      *time.Time
 	Records      int64
 	DeadLetters  int64
+	Incomplete   bool
 }
 
 // observationRow is a row of kappactl.observation.
@@ -101,7 +102,8 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 	versions, err := collect[versionRow](ctx, tx, `SELECT job, number, hash, phase, phase_since, paused_at, verdict, reason, standby_until,
 			rolled_back_at, stale_since, exit_code, error, git_revision, created_by, created_at, ended_at,
 			coalesce(p.records, 0)::bigint + coalesce(g.records, 0)::bigint AS records,
-			d.dead_letters
+			d.dead_letters,
+			EXISTS (SELECT FROM kappactl.position f WHERE f.job = v.job AND f.number = v.number AND f.fault IN ('gap', 'recreated')) AS incomplete
 		FROM kappactl.version v
 		LEFT JOIN LATERAL (SELECT sum(records) AS records FROM kappactl.position p
 			WHERE p.job = v.job AND p.number = v.number) p ON true

@@ -19,6 +19,7 @@ type track struct {
 	progress  time.Time // when read last grew
 	heldSince time.Time // when the last stable offset stopped behind the end; zero while it is there
 	stable    int64
+	first     int64    // the end as first seen, of whose age nothing is known; -1 once the position has reached it
 	ends      []point  // end offsets that the position has not reached, oldest first
 	window    []moment // oldest first, as far back as convergingWithin
 }
@@ -41,6 +42,7 @@ func (t *track) seed(at time.Time, position, end int64, lag time.Duration) {
 	if len(t.ends) > 0 {
 		return
 	}
+	t.first = -1
 	if lag > 0 && end > position {
 		t.ends = append(t.ends, point{at.Add(-lag), position + 1})
 	}
@@ -69,6 +71,7 @@ func (t *track) observe(now time.Time, s *Sample) {
 		t.window = t.window[1:]
 	}
 	s.LagTime = t.lag(now, s)
+	s.AtLeast = t.first >= 0
 	s.Unowned, s.Idle = now.Sub(t.owned), now.Sub(t.progress)
 	if !t.heldSince.IsZero() {
 		s.Held = now.Sub(t.heldSince)
@@ -89,10 +92,17 @@ func (t *track) enter(now time.Time, phase job.Phase) {
 
 // lag is the age of the oldest end offset sampled that the position has not reached, zero when it has reached all.
 func (t *track) lag(now time.Time, s *Sample) time.Duration {
-	if n := len(t.ends); n == 0 || s.End > t.ends[n-1].end {
+	switch n := len(t.ends); {
+	case n == 0:
+		t.first = s.End
+		t.ends = append(t.ends, point{now, s.End})
+	case s.End > t.ends[n-1].end:
 		t.ends = append(t.ends, point{now, s.End})
 	}
 	position := s.End - s.Unread()
+	if position >= t.first {
+		t.first = -1
+	}
 	reached := 0
 	for reached < len(t.ends) && t.ends[reached].end <= position {
 		reached++

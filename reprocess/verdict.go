@@ -33,6 +33,7 @@ type Sample struct {
 
 	// What the samples before this one tell.
 	LagTime time.Duration // age of the end offset that the position has not reached
+	AtLeast bool          // LagTime is since the first sample, and that end may be older than any limit
 	Unowned time.Duration // since a worker held it last, or it was first sampled in this phase
 	Idle    time.Duration // since it last made progress
 	Held    time.Duration // since the last stable offset is behind the end
@@ -113,7 +114,10 @@ func judgeReplay(s Sample) Judged {
 func judgeLive(s Sample, limits job.ReadySettings) Judged {
 	unread, held := s.Unread(), s.End-s.LastStable
 	behind := fmt.Sprintf("%d records, %s behind", unread, words(s.LagTime))
-	within := unread == 0 || s.LagTime <= limits.MaxLagTime || (limits.MaxLag > 0 && unread <= limits.MaxLag)
+	if s.AtLeast {
+		behind = fmt.Sprintf("%d records behind, for %s at least", unread, words(s.LagTime))
+	}
+	within := unread == 0 || (!s.AtLeast && s.LagTime <= limits.MaxLagTime) || (limits.MaxLag > 0 && unread <= limits.MaxLag)
 	switch {
 	case held > 0 && s.Held >= blockedAfter:
 		return Judged{job.BlockedByTxn, fmt.Sprintf("%d readable, %d held behind an open transaction for %s", s.readable(), held, words(s.Held))}
@@ -131,6 +135,9 @@ func judgeLive(s Sample, limits job.ReadySettings) Judged {
 	return Judged{job.Lagging, behind}
 }
 
+// recreatedWords begin the reason of a partition whose topic was made again.
+const recreatedWords = "topic recreated: "
+
 // faultWords names the partition, the offsets and the cause.
 func faultWords(p job.Partition, f job.Fault) string {
 	at := p.String()
@@ -143,7 +150,7 @@ func faultWords(p job.Partition, f job.Fault) string {
 	case job.FaultGap:
 		return "gap " + at + detail(f.Detail, "the log no longer holds these offsets")
 	case job.FaultRecreated:
-		return "topic recreated: " + at + detail(f.Detail, "the topic was deleted and made again")
+		return recreatedWords + at + detail(f.Detail, "the topic was deleted and made again")
 	case job.FaultMissing:
 		return "topic missing: " + at + detail(f.Detail, "the topic is gone")
 	case job.FaultTooLarge:

@@ -164,6 +164,8 @@ func readiness(s reprocess.Status, v *reprocess.VersionStatus) job.ExitCode {
 		return job.ExitCode(*v.ExitCode)
 	case v.Phase.Ended():
 		return job.ExitUnhealthy
+	case v.Verdict == job.Unhealthy && v.Incomplete:
+		return job.ExitGap
 	case v.Verdict == job.Unhealthy:
 		for _, d := range s.Deployments {
 			if d.Version == v.Version && d.ExitCode != nil {
