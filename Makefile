@@ -31,7 +31,7 @@ check: need-go fmt lint test
 
 ## soak: the long tests at full size
 soak: need-go need-postgres
-	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill' ./internal/e2e
+	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill|TestCut|TestPostgreSQLStopped' ./internal/e2e
 
 ## pictures: docs/images, taken of the real program
 pictures: build need-postgres
@@ -56,6 +56,7 @@ lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 ## docs: write the generated documents anew (a test compares them)
 docs: need-go
 	go test ./internal/cli ./reprocess ./internal/job -run 'InSync' -update
+	go test ./internal/e2e -run InSync -update
 
 $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION):
 	GOFLAGS= GOBIN=$(TOOLS)/install go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

@@ -198,16 +198,16 @@ func (w *world) sees(query string, want []string) {
 }
 
 // equal runs verify, which has to find no difference.
-func (w *world) equal(job string) {
+func (w *world) equal(args ...string) {
 	w.t.Helper()
 	var report struct {
 		Equal   bool  `json:"equal"`
 		Rows    int64 `json:"rows"`
 		Records int64 `json:"records"`
 	}
-	w.into(&report, "verify", job)
+	w.into(&report, append([]string{"verify"}, args...)...)
 	if !report.Equal || report.Records == 0 {
-		w.t.Fatalf("verify %s: %+v", job, report)
+		w.t.Fatalf("verify %v: %+v", args, report)
 	}
 }
 

@@ -48,6 +48,7 @@ func (w *world) gapLive() {
 	if !strings.Contains(wrong.stderr, "has no gap") {
 		w.t.Error(wrong.stderr)
 	}
+	toldOf(w.t, w.run("status", "clicks", "v1", "--exit-code"), recordsGone, "while following")
 	w.code(2, "resume", "clicks", "--accept-gap", gap)
 	w.ok("resume", "clicks", "v1", "--accept-gap", gap)
 	w.code(6, "resume", "clicks", "v1", "--accept-gap", gap)
@@ -75,7 +76,8 @@ func (w *world) gapInReplay() {
 	a.kill()
 	kafkatest.DeleteRecords(w.t, w.brokers, topic, 0, 15_000)
 	w.serve()
-	waited := w.code(7, "wait", "slow", "v1", "--for", "verified", "--timeout", "60s")
+	waited := w.run("wait", "slow", "v1", "--for", "verified", "--timeout", "60s")
+	toldOf(w.t, waited, recordsGone, "in mid replay")
 	m := suggestedGap.FindStringSubmatch(waited.stderr)
 	if m == nil {
 		w.t.Fatalf("no gap is named: %s", waited.stderr)

@@ -131,6 +131,9 @@ func (w *world) killedInReplay(text, point string, round int) (killed int) {
 		w.ok("promote", "clicks", newest.Version)
 	}
 	w.equal("clicks")
+	if killed > 0 {
+		row(w.t, agentKilled, at(point)).shown()
+	}
 	for _, v := range status.Versions { // old versions would only make the next rounds slower
 		if v.Version != newest.Version && v.Phase != "retired" {
 			w.ok("retire", "clicks", v.Version, "--now", "--yes")
@@ -154,6 +157,9 @@ func (w *world) killedInLive(point string) (killed int) {
 	survivor := w.serve()
 	w.caughtUp("clicks")
 	w.equal("clicks")
+	if killed > 0 {
+		row(w.t, agentKilled, at(point)).shown()
+	}
 	survivor.stop()
 	return killed
 }
@@ -216,7 +222,7 @@ func TestPausedAgentIsFenced(t *testing.T) {
 		}
 		produceClicks(t, brokers, topic, 40_000, 20_000)
 		w.caughtUp("clicks")
-		w.equal("clicks")
+		w.equalAfter(agentFrozen, "records are read, nothing is written", "clicks")
 		second.stop()
 		w.caughtUp("clicks")
 		w.equal("clicks")

@@ -1,9 +1,11 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -27,7 +29,12 @@ func run(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	workspace = dir
 	defer kafkatest.Stop()
-	return pgtest.Run(m)
+	code := pgtest.Run(m)
+	if missing := unproven(); code == 0 && len(missing) > 0 {
+		fmt.Fprintf(os.Stderr, "docs/reliability.md promises what no test has shown:\n  %s\n", strings.Join(missing, "\n  "))
+		code = 1
+	}
+	return code
 }
 
 // binary is the kappactl under test, built once a process: with the fault points of the kill tests, without -race.

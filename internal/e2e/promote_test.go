@@ -68,7 +68,7 @@ func TestPromoteIsFinishedByAnotherAgent(t *testing.T) {
 			t.Fatalf("%v after a kill at %s: exit %d\n%s%s", args, point, o.code, o.stdout, o.stderr)
 		}
 		w.caughtUp("clicks")
-		w.equal("clicks")
+		w.equalAfter(agentKilled, at(point), "clicks")
 		survivor.stop()
 	}
 	stage := func(page int) {

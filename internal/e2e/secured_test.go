@@ -74,6 +74,7 @@ contexts:
 		says(t, w.run(args...), 11, refusedLogin)
 		t.Logf("%v took %s", args, time.Since(begin).Round(time.Millisecond)) // measured, not asserted: the machine is shared
 	}
+	toldOf(t, w.run("deploy", v3), unusable, "the password for the brokers is wrong")
 	a.stop()
 	says(t, w.run("serve", "--http", "127.0.0.1:0"), 11, refusedLogin)
 	w.vars = w.login(b, kafkatest.User, filepath.Join(w.dir, "nowhere"))

@@ -55,6 +55,7 @@ func TestWithoutAnAgentNothingIsWrittenAndTheCommandEndsAtOnce(t *testing.T) {
 	}
 	before := rows()
 	job := w.file("v3.yaml", fmt.Sprintf(clicksJob, topic, 50))
+	toldOf(t, w.run("deploy", job), unusable, "no agent is alive")
 	for _, args := range [][]string{{"deploy", job}, {"promote", "clicks"}, {"abort", "clicks", "v2"}} {
 		begin := time.Now()
 		says(t, w.run(args...), 11, "no agent")
@@ -79,6 +80,7 @@ func TestWhatCannotBeReachedIsNamed(t *testing.T) {
 
 	t.Run("no database", func(t *testing.T) {
 		says(t, at("postgres://kappa:hunter2@"+nowhere+"/x", "status"), 11, "connection refused")
+		toldOf(t, at("postgres://kappa:hunter2@"+nowhere+"/x", "status"), unusable, "nothing listens where PostgreSQL should be")
 		says(t, at("postgres://kappa:hunter2@"+nowhere+"/x", "deploy", job), 11, "connection refused")
 	})
 	t.Run("wrong password", func(t *testing.T) {
@@ -96,8 +98,10 @@ func TestWhatCannotBeReachedIsNamed(t *testing.T) {
 	t.Run("no broker", func(t *testing.T) {
 		w.serve()
 		says(t, w.run("deploy", job, "--brokers", nowhere), 11, "connection refused")
+		toldOf(t, w.run("deploy", job, "--brokers", nowhere), unusable, "nothing listens where the brokers should be")
 	})
 	t.Run("missing topic", func(t *testing.T) {
+		toldOf(t, w.run("deploy", w.file("clicks2.yaml", fmt.Sprintf(clicksJob, "not-there", 0))), unusable, "the topic does not exist")
 		says(t, w.run("deploy", w.file("clicks2.yaml", fmt.Sprintf(clicksJob, "not-there", 0))), 2, `topic "not-there" does not exist`)
 	})
 }
