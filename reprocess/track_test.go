@@ -36,6 +36,37 @@ func TestLagTimeIsTheAgeOfTheOldestEndThatIsNotReached(t *testing.T) {
 	}
 }
 
+// TestTheAgeOfTheFirstEndIsNotKnown: what was unread at the first sample may be older than any limit.
+func TestTheAgeOfTheFirstEndIsNotKnown(t *testing.T) {
+	var tr track
+	limits := job.ReadySettings{MaxLagTime: 5 * time.Second}
+	for i, c := range []struct {
+		position, end int64
+		known         bool
+		want          job.Verdict
+	}{
+		{2, 103, false, job.Lagging}, // as behind a transaction that has been open for an hour
+		{2, 103, false, job.Lagging},
+		{102, 110, false, job.Lagging},
+		{103, 110, true, job.Ready}, // 110 was seen a second ago
+		{103, 120, true, job.Ready},
+		{120, 120, true, job.Ready},
+	} {
+		s := live(c.position, c.end)
+		tr.observe(time.Unix(int64(1000+i), 0), &s)
+		if got := Judge(s, limits); s.AtLeast == c.known || got.Verdict != c.want {
+			t.Errorf("sample %d: at least %v, %+v; want known %v and %s", i, s.AtLeast, got, c.known, c.want)
+		}
+	}
+	var seeded track
+	seeded.seed(time.Unix(1000, 0), 50, 80, time.Second)
+	s := live(50, 80)
+	seeded.observe(time.Unix(1001, 0), &s)
+	if s.AtLeast {
+		t.Error("what an earlier controller saw is not of unknown age")
+	}
+}
+
 func TestAnIdleTopicHasNoLagHoweverOldItsRecords(t *testing.T) {
 	var tr track
 	for i := range 100 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/kafkatest"
@@ -43,7 +44,7 @@ func TestTheClockOfAnAgentSteps(t *testing.T) {
 	follow("-1h", "backwards an hour while following")
 
 	a.stop()
-	a, result := w.frozenIn("segment.reading", fmt.Sprintf(clicksJob, topic, 1), faultpoint.Clock+"="+file)
+	a, result := w.frozenIn("segment.reading", fmt.Sprintf(clicksJob, topic, -1), faultpoint.Clock+"="+file)
 	step("1h")
 	a.goOn()
 	if o := <-result; o.code != 0 {
@@ -122,8 +123,10 @@ func TestRetentionOvertakesASlowReplay(t *testing.T) { // R01
 		w := newWorld(t, brokers)
 		topic := kafkatest.Name("clicks")
 		kafkatest.Topic(t, brokers, topic, 1, map[string]string{"retention.ms": "-1"})
-		w.produceHits(topic, 0, 20_000)
-		text := fmt.Sprintf(lookedAtJob, topic, "") + "replay: {max_rate: 20kB/s}\n"
+		kafkatest.ProduceMany(t, brokers, 20_000, func(i int) *kgo.Record { // 4 MB: several fetches
+			return &kgo.Record{Topic: topic, Value: fmt.Appendf(nil, `{"url":"/%d","ms":%d,"more":"%0200d"}`, i%7, i, i)}
+		}, kgo.ProducerBatchCompression(kgo.NoCompression()))
+		text := fmt.Sprintf(lookedAtJob, topic, "") + "replay: {max_rate: 200kB/s}\n"
 		w.serve()
 		w.ok("deploy", w.file("slow.yaml", text), "--detach")
 		kafkatest.Until(t, "the replay has begun", func() bool {

@@ -121,7 +121,7 @@ func faults() []fault {
 		fault{what: recordsGone, when: "while following", does: "the partition stands still until `resume --accept-gap` names the very range; live goes on being served", code: 7, says: "gone"},
 		fault{what: recordsGone, when: "in mid replay", does: "the replay stops there; the live version is not touched", code: 7, says: "--accept-gap"},
 		fault{what: recordsGone, when: "retention overtakes a slow replay", does: "the replay stops there; the live version is not touched", code: 7, says: "--accept-gap"},
-		fault{what: unusable, when: "the brokers' port is open and silent", does: "the command ends within its bounds", code: 11, says: "no answer in time"},
+		fault{what: unusable, when: "the brokers' port is open and silent", does: "the command ends within its bounds", code: 11, says: "no answer in"},
 		fault{what: unusable, when: "PostgreSQL's port is open and silent", does: "the command ends within its bounds", code: 11, says: "no answer within the connect timeout"},
 		fault{what: unusable, when: "an agent starts and PostgreSQL's port is open and silent", does: "it ends: a service manager starts it again", code: 11, says: "no answer within the connect timeout"},
 		fault{what: unusable, when: "nothing listens where the brokers should be", does: "the command ends at once", code: 11, says: "connection refused"},
