@@ -151,6 +151,7 @@ func TestAPartitionWithoutALeader(t *testing.T) { // L08
 			}
 		}
 	}
+	kafkatest.Until(t, "the candidate is not ready", func() bool { return w.run("status", "clicks", "v2", "--exit-code").code == 3 })
 	toldOf(t, w.run("status", "clicks", "v2", "--exit-code"), noLeader, "a candidate is asked whether it is ready")
 	if soak { // it tries for a minute
 		toldOf(t, w.run("promote", "clicks", "v2"), noLeader, "a candidate is promoted")

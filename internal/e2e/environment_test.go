@@ -118,28 +118,26 @@ func TestAnAgentCutOffIsReplaced(t *testing.T) {
 // TestRetentionOvertakesASlowReplay: what is not read yet is deleted by the broker's own retention.
 func TestRetentionOvertakesASlowReplay(t *testing.T) { // R01
 	t.Parallel()
-	kafkatest.Each(t, func(t *testing.T, brokers []string) {
-		t.Parallel()
-		w := newWorld(t, brokers)
-		topic := kafkatest.Name("clicks")
-		kafkatest.Topic(t, brokers, topic, 1, map[string]string{"retention.ms": "-1"})
-		kafkatest.ProduceMany(t, brokers, 20_000, func(i int) *kgo.Record { // 4 MB: several fetches
-			return &kgo.Record{Topic: topic, Value: fmt.Appendf(nil, `{"url":"/%d","ms":%d,"more":"%0200d"}`, i%7, i, i)}
-		}, kgo.ProducerBatchCompression(kgo.NoCompression()))
-		text := fmt.Sprintf(lookedAtJob, topic, "") + "replay: {max_rate: 200kB/s}\n"
-		w.serve()
-		w.ok("deploy", w.file("slow.yaml", text), "--detach")
-		kafkatest.Until(t, "the replay has begun", func() bool {
-			return w.sum("SELECT count(*) FROM kappactl.segment WHERE state = 'claimed'") > 0
-		})
-		soon := "1"
-		rs, err := kadm.NewClient(kafkatest.Client(t, brokers)).AlterTopicConfigs(t.Context(),
-			[]kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: &soon}}, topic)
-		if err != nil || rs[0].Err != nil {
-			t.Fatal(err, rs)
-		}
-		toldOf(t, w.run("wait", "clicks", "v1", "--for", "verified", "--timeout", "90s"), recordsGone, "retention overtakes a slow replay")
+	brokers := kafkatest.Real(t)
+	w := newWorld(t, brokers)
+	topic := kafkatest.Name("clicks")
+	kafkatest.Topic(t, brokers, topic, 1, map[string]string{"retention.ms": "-1"})
+	kafkatest.ProduceMany(t, brokers, 20_000, func(i int) *kgo.Record { // 4 MB: several fetches
+		return &kgo.Record{Topic: topic, Value: fmt.Appendf(nil, `{"url":"/%d","ms":%d,"more":"%0200d"}`, i%7, i, i)}
+	}, kgo.ProducerBatchCompression(kgo.NoCompression()))
+	text := fmt.Sprintf(lookedAtJob, topic, "") + "replay: {max_rate: 200kB/s}\n"
+	w.serve()
+	w.ok("deploy", w.file("slow.yaml", text), "--detach")
+	kafkatest.Until(t, "the replay has begun", func() bool {
+		return w.sum("SELECT count(*) FROM kappactl.segment WHERE state = 'claimed'") > 0
 	})
+	soon := "1"
+	rs, err := kadm.NewClient(kafkatest.Client(t, brokers)).AlterTopicConfigs(t.Context(),
+		[]kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: &soon}}, topic)
+	if err != nil || rs[0].Err != nil {
+		t.Fatal(err, rs)
+	}
+	toldOf(t, w.run("wait", "clicks", "v1", "--for", "verified", "--timeout", "90s"), recordsGone, "retention overtakes a slow replay")
 }
 
 // TestServersThatAcceptAndNeverAnswer: nothing hangs on a port that is open and silent.
