@@ -29,6 +29,7 @@ type Deps struct {
 	Removals  Removals
 	Adoptions Adoptions
 	Expiry    Expiry // may be nil: expired rows are then hidden only
+	Hooks     Hooks  // may be nil: nobody is asked
 	Log       *slog.Logger
 	Now       func() time.Time
 	Rand      *rand.Rand
@@ -146,6 +147,7 @@ type watch struct {
 	indexes string    // those that were made last
 	expired time.Time // when expired rows were deleted last
 	tidy    time.Time // when an automatic retire was tried last
+	lag     lagSeries
 
 	// What the last pass left for rest.
 	job    string

@@ -33,6 +33,7 @@ type world struct {
 	idle    map[int]bool // versions on which no worker works; guarded by mu
 	mu      sync.Mutex
 	alone   bool // run starts no worker: the test has one
+	hooks   reprocess.Hooks
 }
 
 func newWorld(t *testing.T, ends ...int64) *world {
@@ -50,7 +51,7 @@ func newWorld(t *testing.T, ends ...int64) *world {
 func (w *world) controller() *reprocess.Controller {
 	s := &speedlayer.Store{}
 	return reprocess.NewController(reprocess.Deps{
-		Pool: w.pool, Topics: w.brokers, Records: w.brokers, Replays: s, Queue: s, Positions: s, Tables: w.views, Views: w.views, Removals: w.views, Adoptions: w.views,
+		Pool: w.pool, Topics: w.brokers, Records: w.brokers, Replays: s, Queue: s, Positions: s, Tables: w.views, Views: w.views, Removals: w.views, Adoptions: w.views, Hooks: w.hooks,
 		Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)), Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)),
 	}, w.config)
 }

@@ -116,3 +116,12 @@ type Views interface {
 	// Select is the SELECT of one version as the view would show it, for checks and diff.
 	Select(ref job.Ref, schema string, l job.Layout) string
 }
+
+// Hooks are commands that people want asked, or told, of what happens; implemented by hooks.Service. What only tells is done from the
+// history, without this package.
+type Hooks interface {
+	// Wants says that some hook is told of an event of a job.
+	Wants(on job.HookEvent, of job.Name) bool
+	// Before runs the commands that are asked and ends with the first that refuses. An error is the end of ctx.
+	Before(ctx context.Context, facts job.HookFacts) ([]job.HookOutcome, error)
+}

@@ -10,6 +10,7 @@ import (
 // promote makes readers see ref: checks at one snapshot, then the flip under a barrier, tried until the deadline.
 func (c *Controller) promote(ctx context.Context, a actor, ref job.Ref, args Args) (string, error) {
 	tried, began := false, c.Now()
+	agreed := c.agreement(a)
 	return c.until(ctx, Promote, ref, func(ctx context.Context) (string, error) {
 		st, err := readState(ctx, c.Pool, ref)
 		if err != nil {
@@ -24,7 +25,7 @@ func (c *Controller) promote(ctx context.Context, a actor, ref job.Ref, args Arg
 				return "", err
 			}
 		}
-		return c.tryPromote(ctx, a, st, args)
+		return c.tryPromote(ctx, a, st, args, agreed)
 	})
 }
 
@@ -40,7 +41,7 @@ func (c *Controller) sampledFirst(ctx context.Context, st *state) error {
 	return &tryAgain{cause: fmt.Sprintf("%s is %s: %s", st.ref(), v.Verdict, v.Reason), notReady: true}
 }
 
-func (c *Controller) tryPromote(ctx context.Context, a actor, st *state, args Args) (string, error) {
+func (c *Controller) tryPromote(ctx context.Context, a actor, st *state, args Args, agreed func(context.Context, *state) error) (string, error) {
 	if err := promotable(st); err != nil {
 		return "", err
 	}
@@ -62,6 +63,9 @@ func (c *Controller) tryPromote(ctx context.Context, a actor, st *state, args Ar
 		return "", err
 	}
 	if _, err := c.coverage(ctx, c.Pool, live, st.ref(), &st.spec, "", covered(positions), accepted); err != nil {
+		return "", err
+	}
+	if err := agreed(ctx, st); err != nil {
 		return "", err
 	}
 	if err := c.checkedForFlip(ctx, st, down); err != nil {

@@ -78,6 +78,9 @@ func (w *watch) sample(ctx context.Context, st *state) (sampled, error) {
 	if err := writeObservations(ctx, w.c.Pool, st, rows); err != nil {
 		return out, err
 	}
+	if err := w.keepLag(ctx, st, rows); err != nil {
+		return out, err
+	}
 	down := out.fault.Kind != job.FaultNone && !candidate(st.Phase)
 	return out, setVerdict(ctx, w.c.Pool, st, out.verdict, down)
 }

@@ -203,21 +203,34 @@ type entry struct {
 }
 
 func addEvent(ctx context.Context, db pg.DB, e entry) error {
+	_, _, err := insertEvent(ctx, db, e)
+	return err
+}
+
+func insertEvent(ctx context.Context, db pg.DB, e entry) (id int64, at time.Time, err error) {
 	detail := "{}"
 	if e.Detail != nil {
 		b, err := json.Marshal(e.Detail)
 		if err != nil {
-			return fmt.Errorf("encode event: %w", err)
+			return 0, at, fmt.Errorf("encode event: %w", err)
 		}
 		detail = string(b)
 	}
-	_, err := db.Exec(ctx, `INSERT INTO kappactl.event (job, number, deployment, kind, message, detail, by)
-		VALUES (@job, CASE WHEN @whole::boolean THEN NULL ELSE @number::integer END, nullif(@deployment::bigint, 0), @kind, @message, @detail::jsonb, @by)`,
+	err = db.QueryRow(ctx, `INSERT INTO kappactl.event (job, number, deployment, kind, message, detail, by)
+		VALUES (@job, CASE WHEN @whole::boolean THEN NULL ELSE @number::integer END, nullif(@deployment::bigint, 0), @kind, @message, @detail::jsonb, @by)
+		RETURNING id, at`,
 		pgx.NamedArgs{
 			"job": e.Job, "number": e.Number, "whole": e.Whole, "deployment": e.Deployment, "kind": e.Kind, "message": e.Message, "detail": detail, "by": e.By,
-		})
+		}).Scan(&id, &at)
 	if err != nil {
-		return fmt.Errorf("write event %s: %w", e.Kind, err)
+		return 0, at, fmt.Errorf("write event %s: %w", e.Kind, err)
 	}
-	return nil
+	return id, at, nil
+}
+
+func gitRevisionOf(ctx context.Context, db pg.DB, ref job.Ref) (string, error) {
+	var revision string
+	err := db.QueryRow(ctx, `SELECT git_revision FROM kappactl.version WHERE job = @job AND number = @number`,
+		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number)}).Scan(&revision)
+	return revision, wrap(err, "read the revision of %s", ref)
 }

@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 	"internal/devstack":       {"internal/job", "internal/kafka", "internal/pg", "internal/config"},
 	"internal/law":            {"internal/job", "internal/query", "internal/format", "internal/pg"},
 	"internal/trial":          {"internal/job", "internal/query", "internal/format", "internal/pg", "internal/law"},
+	"internal/hooks":          {"internal/job", "internal/pg"},
 	"internal/sample":         {"internal/job", "internal/kafka"},
 	"internal/verify":         {"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg"},
 	"internal/pgtest":         {"internal/pg", "internal/devstack", "internal/certtest"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/config"
+	"github.com/kappactl/kappactl/internal/hooks"
 	"github.com/kappactl/kappactl/internal/httpapi"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
@@ -36,6 +37,7 @@ var (
 	_ reprocess.Expiry    = (*speedlayer.Store)(nil)
 	_ reprocess.Tables    = (*serving.Store)(nil)
 	_ reprocess.Views     = (*serving.Store)(nil)
+	_ reprocess.Hooks     = (*hooks.Service)(nil)
 	_ agent.Runner        = (*speedlayer.Engine)(nil)
 	_ agent.Controller    = (*reprocess.Controller)(nil)
 )
@@ -75,6 +77,7 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.http.Serve(ctx, listener) })
 	group.Go(func() error { return w.agent.Run(ctx) })
+	group.Go(func() error { return w.hooks.Run(ctx) })
 	group.Go(func() error {
 		select {
 		case <-w.agent.Ready():
@@ -130,6 +133,7 @@ func answerWithin(lease time.Duration) time.Duration {
 type wired struct {
 	agent *agent.Agent
 	http  *httpapi.Server
+	hooks *hooks.Service
 }
 
 // wire joins the parts of an agent.
@@ -154,9 +158,10 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	}, speedlayer.Config{Lease: s.Agent.Lease, Timeout: answerWithin(s.Agent.Lease), Memory: s.Agent.Memory, Temp: s.Agent.Temp, Replays: s.Agent.Replays})
 	store := &speedlayer.Store{}
 	serve := serving.New(serving.Config{})
+	w.hooks = a.hooks(s, pool, id, named, random)
 	controller := reprocess.NewController(reprocess.Deps{
 		Pool: pool, Topics: admin, Records: admin, Replays: store, Queue: store, Positions: store, Gaps: store,
-		Tables: serve, Views: serve, Removals: serve, Adoptions: serve, Expiry: store, Log: named, Now: a.sys.Now, Rand: random,
+		Tables: serve, Views: serve, Removals: serve, Adoptions: serve, Expiry: store, Hooks: w.hooks, Log: named, Now: a.sys.Now, Rand: random,
 	}, reprocess.Config{Replays: s.Agent.Replays, ChecksRole: s.Checks.Role})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: id, Release: release, HTTP: address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,

@@ -26,6 +26,7 @@ func helpTopics() []helpTopic {
 		{"exit-codes", "with which codes commands end, and why", "exit-codes.md"},
 		{"environment", "variables that commands read", ""},
 		{"output", "what commands print with --output, field by field", "cli-output.md"},
+		{"hooks", "commands and webhooks that are told of deployments", "hooks.md"},
 		{"job-file", "the keys of the job file", "job-file.md"},
 		{"queries", "what the query of a job may do", "queries.md"},
 	}
@@ -111,6 +112,7 @@ func otherVariables() [][2]string {
 		{"KAPPACTL_CONTEXT", "context of the settings file"},
 		{"PGHOST, PGDATABASE, PGSERVICE …", "libpq's variables: those that name a server replace the file's dsn, the others fill what it lacks"},
 		{"PGPASSWORD, PGPASSFILE", "the database password"},
+		{"KAPPACTL_WEBHOOK_SECRET", "of serve: signs webhooks that name no secret_file"},
 		{"NO_COLOR", "anything: no colours"},
 		{"TERM", "dumb: no colours, and watch prints lines"},
 		{"COLORFGBG", "the terminal's colours, for watch, when the terminal does not tell"},

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -135,4 +136,31 @@ func read(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+func TestHooksOfAnAgent(t *testing.T) {
+	e := world(t, map[string]string{"KAPPACTL_WEBHOOK_SECRET": "sesame"})
+	path := filepath.Join(e.Dir, "kappactl.yaml")
+	put(t, path, `contexts: {dev: {dsn: "host=a"}}
+agent:
+  hooks: [{name: gate, on: [before_promote], jobs: [counts], command: [/bin/gate, -x], timeout: 5s}]
+  webhooks: [{name: chat, url: "https://chat/x", secret_file: s}, {name: other, url: "https://chat/y"}]
+`)
+	s := load(t, config.Flags{}, e)
+	if len(s.Hooks) != 3 || s.Hooks[0].Timeout != 5*time.Second || s.Hooks[1].Timeout != config.DefaultHookTimeout ||
+		s.Hooks[1].Secret.File != filepath.Join(e.Dir, "s") || string(s.Hooks[2].Secret.Value) != "sesame" {
+		t.Errorf("%+v", s.Hooks)
+	}
+	for text, want := range map[string]string{
+		`hooks: [{name: a, command: [x]}], webhooks: [{name: a, url: "https://h/"}]`: `two hooks are named "a"`,
+		`hooks: [{name: a}]`:                              "missing",
+		`hooks: [{name: a, command: [x], on: [promote]}]`: "on[0]",
+		`webhooks: [{name: a, url: "ftp://h/"}]`:          "no http or https address",
+		`webhooks: [{name: a, url: "https://u:p@h/"}]`:    "holds a user or a password",
+	} {
+		put(t, path, "contexts: {dev: {dsn: \"host=a\"}}\nagent: {"+text+"}\n")
+		if _, err := config.Load(config.Flags{}, e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
 }

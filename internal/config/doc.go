@@ -19,6 +19,8 @@
 //	    http: 127.0.0.1:8080
 //	agent: {memory: 1GB, temp: /var/tmp, replays: 2, lease: 10s, heartbeat: 1s, poll: 500ms, log: json}
 //
+// The agent's hooks and webhooks (docs/hooks.md) stand below agent.
+//
 // Paths in it are relative to the file. A password never stands in the file; it comes from a file, a command, PGPASSWORD or
 // PGPASSFILE, is a Secret, and is in no message.
 package config

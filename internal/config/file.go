@@ -21,6 +21,8 @@ type file struct {
 	current  string
 	contexts map[string]*Settings
 	agent    Agent
+	hooks    []Hook
+	webhooks []Hook
 	doc      *strict.Document
 }
 
@@ -67,7 +69,7 @@ func (f *file) keys() strict.Value {
 	return strict.Mapping(
 		strict.Key{Name: "current", Value: strict.Text(&f.current)},
 		strict.Key{Name: "contexts", Required: true, Value: contexts},
-		strict.Key{Name: "agent", Value: agentKeys(&f.agent)},
+		strict.Key{Name: "agent", Value: f.agentKeys()},
 	)
 }
 
@@ -119,7 +121,8 @@ func saslKeys(s *SASL) strict.Value {
 
 func mechanisms() []string { return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} }
 
-func agentKeys(a *Agent) strict.Value {
+func (f *file) agentKeys() strict.Value {
+	a := &f.agent
 	return strict.Mapping(
 		strict.Key{Name: "memory", Value: strict.Written("size", &a.Memory, memorySize)},
 		strict.Key{Name: "temp", Value: strict.Text(&a.Temp)},
@@ -128,11 +131,14 @@ func agentKeys(a *Agent) strict.Value {
 		strict.Key{Name: "heartbeat", Value: strict.Written("duration", &a.Heartbeat, within(50*time.Millisecond, 4*time.Second))},
 		strict.Key{Name: "poll", Value: strict.Written("duration", &a.Poll, within(20*time.Millisecond, time.Minute))},
 		strict.Key{Name: "log", Value: strict.OneOf(&a.Log, "text", "json")},
+		strict.Key{Name: "hooks", Value: hookKeys(&f.hooks, false)},
+		strict.Key{Name: "webhooks", Value: hookKeys(&f.webhooks, true)},
 	)
 }
 
 // rules checks what one value alone cannot show.
 func (f *file) rules() {
+	f.hookRules()
 	if f.current != "" && f.contexts[f.current] == nil {
 		f.doc.RefuseAt("current", "there is no context "+f.current, strict.Suggest(f.current, f.names()))
 	}
@@ -156,6 +162,9 @@ func (f *file) names() []string {
 func (f *file) absolute() {
 	dir := filepath.Dir(f.path)
 	paths := []*string{&f.agent.Temp}
+	for i := range f.webhooks {
+		paths = append(paths, &f.webhooks[i].Secret.File)
+	}
 	for _, s := range f.contexts {
 		paths = append(paths, &s.Password.File, &s.Kafka.SASL.Password.File, &s.Kafka.TLS.CAFile, &s.Kafka.TLS.CertFile, &s.Kafka.TLS.KeyFile)
 	}

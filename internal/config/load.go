@@ -56,6 +56,7 @@ func fromFile(flags Flags, e Env) (Settings, error) {
 	}
 	s := *chosen
 	s.Agent, s.File = f.agent, path
+	s.hooked(f, e)
 	s.from("file", found)
 	s.from("context", f.contextOrigin(wanted, origin))
 	prefix := "contexts." + s.Context + "."

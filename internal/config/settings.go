@@ -17,6 +17,7 @@ type Settings struct {
 	HTTP     string // host:port that serve listens on
 	Checks   Checks
 	Agent    Agent
+	Hooks    []Hook // of an agent
 
 	origins map[string]string
 }

@@ -81,6 +81,8 @@ func (s Settings) agentValues() []shownValue {
 		{"agent.heartbeat", job.FormatDuration(a.Heartbeat)},
 		{"agent.poll", job.FormatDuration(a.Poll)},
 		{"agent.log", a.Log},
+		{"agent.hooks", s.hookNames(false)},
+		{"agent.webhooks", s.hookNames(true)},
 	}
 }
 

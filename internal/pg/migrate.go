@@ -20,7 +20,7 @@ var migrations embed.FS
 
 // SchemaVersion is the number of the newest migration in this binary. A binary works on a control schema whose
 // oldest_reader is not above it.
-const SchemaVersion = 7
+const SchemaVersion = 9
 
 const versionTable = "goose_db_version"
 

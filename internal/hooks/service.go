@@ -1,0 +1,249 @@
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// Hook is a command or an address that is told of events. Exactly one of Command and URL is set.
+type Hook struct {
+	Name    string
+	On      []job.HookEvent // empty: all
+	Jobs    []string        // empty: all
+	Command []string        // program and arguments
+	URL     string
+	Secret  func(context.Context) (string, error) // signs what goes to URL; nil or an empty secret: not signed
+	Timeout time.Duration
+}
+
+func (h Hook) tells(on job.HookEvent, of job.Name) bool {
+	return (len(h.On) == 0 || slices.Contains(h.On, on)) && (len(h.Jobs) == 0 || slices.Contains(h.Jobs, string(of)))
+}
+
+// asks says that the hook is a command that may refuse: it is run by Before and not told again.
+func (h Hook) asks(on job.HookEvent) bool { return on == job.HookBeforePromote && len(h.Command) > 0 }
+
+// Deps are what a Service works with.
+type Deps struct {
+	Pool  *pg.Pool
+	Agent string                                                      // id
+	Note  func(context.Context, job.HookFacts, job.HookOutcome) error // writes the outcome into the history
+	HTTP  *http.Client                                                // nil: one that follows no redirects
+	Env   func(string) string
+	Log   *slog.Logger
+	Now   func() time.Time
+	Rand  *rand.Rand
+}
+
+// Config bounds a Service. Zero fields mean the defaults set in New.
+type Config struct {
+	Hooks      []Hook
+	Poll       time.Duration // between two looks for events, default 1 s
+	Backoff    time.Duration // before the second try of an address, doubled for each further one, default 1 s
+	MaxBackoff time.Duration // default 10 min
+	GiveUp     time.Duration // after the event, default 24 h
+	AtOnce     int           // deliveries, default 4
+}
+
+// Service tells hooks of events. Its fields do not change after New, but for random, which mu guards.
+type Service struct {
+	Deps
+	config Config
+	mu     sync.Mutex
+	random *rand.Rand
+}
+
+// New makes a Service.
+func New(d Deps, c Config) *Service {
+	c.Poll = cmp.Or(c.Poll, time.Second)
+	c.Backoff = cmp.Or(c.Backoff, time.Second)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, 10*time.Minute)
+	c.GiveUp = cmp.Or(c.GiveUp, 24*time.Hour)
+	c.AtOnce = cmp.Or(c.AtOnce, 4)
+	if d.HTTP == nil {
+		d.HTTP = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	return &Service{Deps: d, config: c, random: d.Rand}
+}
+
+// Run tells hooks until ctx ends; what is in hand then is left to another agent. It returns no error: what fails is tried again.
+func (s *Service) Run(ctx context.Context) error {
+	if len(s.config.Hooks) == 0 {
+		return nil
+	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	free := make(chan struct{}, s.config.AtOnce)
+	tick := time.NewTicker(s.config.Poll)
+	defer tick.Stop()
+	var tidied time.Time
+	for {
+		if err := s.look(ctx, free, &work); err != nil && ctx.Err() == nil {
+			s.Log.Warn("look for hooks to run", "error", err)
+		}
+		if now := s.Now(); now.Sub(tidied) > tidyEvery && ctx.Err() == nil {
+			tidied = now
+			if err := tidy(ctx, s.Pool, s.config.Hooks); err != nil && ctx.Err() == nil {
+				s.Log.Warn("tidy deliveries", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// tidyEvery is between two tidies.
+const tidyEvery = time.Minute
+
+// look makes deliveries of new events and begins those that are due.
+func (s *Service) look(ctx context.Context, free chan struct{}, work *sync.WaitGroup) error {
+	for _, h := range s.config.Hooks {
+		if err := enqueue(ctx, s.Pool, h); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case free <- struct{}{}:
+		}
+		// Not cut short by the end of ctx: a claim in doubt would keep the delivery for its whole time.
+		d, found, err := claim(context.WithoutCancel(ctx), s.Pool, s.Agent, s.config.Hooks)
+		if err != nil || !found {
+			<-free
+			return err
+		}
+		work.Go(func() {
+			defer func() { <-free }()
+			if err := s.deliver(ctx, d); err != nil && ctx.Err() == nil {
+				s.Log.Warn("hook", "hook", d.Hook, "event", d.Event, "error", err)
+			}
+		})
+	}
+}
+
+// deliver tries once and writes down how it ended. At the end of ctx the delivery is another agent's, at once.
+func (s *Service) deliver(ctx context.Context, d delivery) error {
+	err := s.try(ctx, d)
+	if ctx.Err() != nil {
+		return release(context.WithoutCancel(ctx), s.Pool, d)
+	}
+	return err
+}
+
+func (s *Service) try(ctx context.Context, d delivery) error {
+	h := s.config.Hooks[slices.IndexFunc(s.config.Hooks, func(h Hook) bool { return h.Name == d.Hook })]
+	facts, err := factsOf(ctx, s.Pool, d.Event, d.Told)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return finish(ctx, s.Pool, d, stateGivenUp, "the event is gone, with its job")
+	}
+	if err != nil {
+		return err
+	}
+	outcome := s.run(ctx, h, facts)
+	outcome.Tries = d.Tries
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return s.conclude(ctx, h, d, facts, outcome)
+}
+
+// run tells a hook once.
+func (s *Service) run(ctx context.Context, h Hook, facts job.HookFacts) job.HookOutcome {
+	began := s.Now()
+	limited, cancel := context.WithTimeout(ctx, h.Timeout)
+	defer cancel()
+	var o job.HookOutcome
+	if h.URL != "" {
+		o = s.post(limited, h, facts)
+	} else {
+		o = s.command(limited, h, facts)
+	}
+	o.Hook, o.OK, o.Seconds = h.Name, o.Reason == "", s.Now().Sub(began).Seconds()
+	return o
+}
+
+// conclude ends a delivery, or puts it off: an address that did not take it is tried again.
+func (s *Service) conclude(ctx context.Context, h Hook, d delivery, facts job.HookFacts, o job.HookOutcome) error {
+	state := stateDone
+	again := h.URL != "" && !o.OK && s.Now().Sub(facts.At) < s.config.GiveUp
+	switch {
+	case again:
+		return s.putOff(ctx, d, facts, o)
+	case h.URL != "" && !o.OK:
+		state, o.Reason = stateGivenUp, "given up: "+o.Reason
+	}
+	if err := s.Note(ctx, facts, o); err != nil {
+		return err
+	}
+	return finish(ctx, s.Pool, d, state, answerOf(o))
+}
+
+func (s *Service) putOff(ctx context.Context, d delivery, facts job.HookFacts, o job.HookOutcome) error {
+	if d.Tries == 1 { // once, or a receiver that is down for hours would fill the history
+		if err := s.Note(ctx, facts, o); err != nil {
+			return err
+		}
+	}
+	return postpone(ctx, s.Pool, d, s.pause(d.Tries), answerOf(o))
+}
+
+// pause is how long a delivery waits after so many tries: doubled each time, a fifth more or less.
+func (s *Service) pause(tries int) time.Duration {
+	d := s.config.MaxBackoff
+	if tries < 20 {
+		d = min(d, s.config.Backoff<<(tries-1))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return d - d/5 + time.Duration(s.random.Int64N(int64(d/5)*2+1))
+}
+
+func answerOf(o job.HookOutcome) string {
+	if o.OK {
+		return o.Output
+	}
+	return o.Reason + "\n" + o.Output
+}
+
+// Wants says that a hook is told of an event of a job.
+func (s *Service) Wants(on job.HookEvent, of job.Name) bool {
+	return slices.ContainsFunc(s.config.Hooks, func(h Hook) bool { return h.tells(on, of) })
+}
+
+// Before runs the commands that are asked before an act, in the order of the settings, and ends with the first that fails. An error
+// is the end of ctx.
+func (s *Service) Before(ctx context.Context, facts job.HookFacts) ([]job.HookOutcome, error) {
+	var out []job.HookOutcome
+	for _, h := range s.config.Hooks {
+		if !h.asks(facts.Event) || !h.tells(facts.Event, facts.Job) {
+			continue
+		}
+		o := s.run(ctx, h, facts)
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		o.Tries = 1
+		out = append(out, o)
+		if !o.OK {
+			break
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,166 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// The states of a delivery.
+const (
+	stateDone    = "done"
+	stateGivenUp = "given up"
+)
+
+// delivery is an event that a hook is to be told of, taken by this agent for one try.
+type delivery struct {
+	ID    int64
+	Event int64
+	Hook  string
+	Told  job.HookEvent
+	Tries int // this one counted
+	Owner string
+}
+
+// toldOf says which event of hooks an event e of the history is; NULL: none. d is its deployment.
+const toldOf = `CASE
+		WHEN e.kind = 'deploy' AND NOT d.flip_only THEN 'stage'
+		WHEN e.kind = 'phase' AND e.detail ->> 'to' = 'caught_up' AND NOT EXISTS (SELECT FROM kappactl.event f
+			WHERE f.job = e.job AND f.number = e.number AND f.kind = 'phase' AND f.detail ->> 'to' = 'caught_up' AND f.id < e.id) THEN 'caught_up'
+		WHEN e.kind = 'before promote' THEN 'before_promote'
+		WHEN e.kind = 'promoted' THEN 'after_promote'
+		WHEN e.kind = 'rolled back' THEN 'rollback'
+		WHEN e.kind = 'retire' THEN 'retire'
+	END`
+
+// enqueue makes a delivery of each event that the hook is to be told of. A hook that was never seen is told of what happens from
+// now on.
+func enqueue(ctx context.Context, db pg.DB, h Hook) error {
+	on := []string{}
+	for _, e := range job.HookEvents() {
+		if !h.asks(e) && (len(h.On) == 0 || slices.Contains(h.On, e)) {
+			on = append(on, string(e))
+		}
+	}
+	jobs := append([]string{}, h.Jobs...)
+	if _, err := db.Exec(ctx, `INSERT INTO kappactl.hook (name, since) SELECT @name, (SELECT coalesce(max(id), 0) FROM kappactl.event)
+		WHERE NOT EXISTS (SELECT FROM kappactl.hook WHERE name = @name) ON CONFLICT (name) DO NOTHING`, pgx.NamedArgs{"name": h.Name}); err != nil {
+		return fmt.Errorf("note hook %s: %w", h.Name, err)
+	}
+	_, err := db.Exec(ctx, `INSERT INTO kappactl.delivery (event, hook, told)
+		SELECT t.id, @name, t.told FROM (
+			SELECT e.id, `+toldOf+` AS told FROM kappactl.event e LEFT JOIN kappactl.deployment d ON d.id = e.deployment
+			WHERE e.id > (SELECT since FROM kappactl.hook WHERE name = @name)
+			  AND e.kind IN ('deploy', 'phase', 'before promote', 'promoted', 'rolled back', 'retire')
+			  AND (cardinality(@jobs::text[]) = 0 OR e.job = ANY (@jobs::text[]))) t
+		WHERE t.told = ANY (@on::text[]) ORDER BY t.id
+		ON CONFLICT (event, hook) DO NOTHING`, pgx.NamedArgs{"name": h.Name, "jobs": jobs, "on": on})
+	if err != nil {
+		return fmt.Errorf("look for events for hook %s: %w", h.Name, err)
+	}
+	return nil
+}
+
+// claim takes the delivery that is due longest. It is due again when its hook's time, and some more, is over.
+func claim(ctx context.Context, db pg.DB, owner string, hooks []Hook) (delivery, bool, error) {
+	longest := time.Duration(0)
+	for _, h := range hooks {
+		longest = max(longest, h.Timeout)
+	}
+	rows, err := db.Query(ctx, `UPDATE kappactl.delivery SET tries = tries + 1, owner = @owner, due_at = clock_timestamp() + @lease::interval
+		WHERE id = (SELECT id FROM kappactl.delivery WHERE state = 'due' AND due_at <= clock_timestamp() AND hook = ANY (@hooks::text[])
+			ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+		RETURNING id, event, hook, told, tries, owner`,
+		pgx.NamedArgs{"owner": owner, "hooks": namesOf(hooks), "lease": interval(longest + claimMargin)})
+	if err != nil {
+		return delivery{}, false, fmt.Errorf("take a delivery: %w", err)
+	}
+	d, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[delivery])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return delivery{}, false, nil
+	}
+	if err != nil {
+		return delivery{}, false, fmt.Errorf("take a delivery: %w", err)
+	}
+	return d, true, nil
+}
+
+func namesOf(hooks []Hook) []string {
+	names := make([]string, len(hooks))
+	for i, h := range hooks {
+		names[i] = h.Name
+	}
+	return names
+}
+
+// claimMargin is what writing the outcome down may take.
+const claimMargin = 10 * time.Second
+
+func interval(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.Microseconds()) }
+
+// factsOf is what there is to tell of an event.
+func factsOf(ctx context.Context, db pg.DB, id int64, told job.HookEvent) (job.HookFacts, error) {
+	rows, err := db.Query(ctx, `SELECT 1 AS schema, e.id, @told::text AS event, e.at, e.job, 'v' || coalesce(e.number, 0) AS version,
+			CASE WHEN e.kind IN ('promoted', 'rolled back') THEN 'v' || (e.detail ->> 'from')
+				WHEN e.kind = 'before promote' THEN e.detail ->> 'previous' ELSE 'v' || d.previous END AS previous, e.deployment,
+			coalesce(j.view_schema || '.' || j.view_name, '') AS view, e.message, e.by, coalesce(v.git_revision, '') AS git_revision
+		FROM kappactl.event e LEFT JOIN kappactl.deployment d ON d.id = e.deployment
+		LEFT JOIN kappactl.job j ON j.name = e.job LEFT JOIN kappactl.version v ON v.job = e.job AND v.number = e.number
+		WHERE e.id = @id`, pgx.NamedArgs{"id": id, "told": string(told)})
+	if err != nil {
+		return job.HookFacts{}, fmt.Errorf("read event %d: %w", id, err)
+	}
+	f, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[job.HookFacts])
+	if err != nil {
+		return f, fmt.Errorf("read event %d: %w", id, err)
+	}
+	f.At = f.At.UTC()
+	return f, nil
+}
+
+// finish ends a delivery that is still ours.
+func finish(ctx context.Context, db pg.DB, d delivery, state, answer string) error {
+	return settle(ctx, db, d, `state = @state, answered_at = clock_timestamp(), answer = @answer`, pgx.NamedArgs{"state": state, "answer": answer})
+}
+
+// postpone makes a delivery due again after a pause.
+func postpone(ctx context.Context, db pg.DB, d delivery, pause time.Duration, answer string) error {
+	return settle(ctx, db, d, `due_at = clock_timestamp() + @pause::interval, answered_at = clock_timestamp(), answer = @answer`,
+		pgx.NamedArgs{"pause": interval(pause), "answer": answer})
+}
+
+// release gives a delivery back that was not tried to its end.
+func release(ctx context.Context, db pg.DB, d delivery) error {
+	limited, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	return settle(limited, db, d, `due_at = clock_timestamp()`, pgx.NamedArgs{})
+}
+
+func settle(ctx context.Context, db pg.DB, d delivery, set string, args pgx.NamedArgs) error {
+	args["id"], args["owner"], args["tries"] = d.ID, d.Owner, d.Tries
+	if _, err := db.Exec(ctx, `UPDATE kappactl.delivery SET `+set+` WHERE id = @id AND owner = @owner AND tries = @tries AND state = 'due'`, args); err != nil {
+		return fmt.Errorf("write delivery %d: %w", d.ID, err)
+	}
+	return nil
+}
+
+// tidy moves on what these hooks look at, behind what no open transaction can add to, and forgets old deliveries.
+func tidy(ctx context.Context, db pg.DB, hooks []Hook) error {
+	if _, err := db.Exec(ctx, `UPDATE kappactl.hook h SET since = s.id
+		FROM (SELECT max(id) AS id FROM kappactl.event WHERE at < clock_timestamp() - interval '1 hour') s
+		WHERE s.id > h.since AND h.name = ANY (@hooks::text[])`, pgx.NamedArgs{"hooks": namesOf(hooks)}); err != nil {
+		return fmt.Errorf("move hooks on: %w", err)
+	}
+	if _, err := db.Exec(ctx, `DELETE FROM kappactl.delivery d WHERE d.state <> 'due' AND d.answered_at < clock_timestamp() - interval '30 days'
+		AND d.event <= (SELECT since FROM kappactl.hook h WHERE h.name = d.hook)`); err != nil {
+		return fmt.Errorf("forget deliveries: %w", err)
+	}
+	return nil
+}
