@@ -2,8 +2,8 @@
 -- Names to change: the three roles, and "public", the schema of the views (repeat its lines for each such schema).
 
 CREATE ROLE kappactl_agent LOGIN;   -- kappactl serve: replays, follows, flips
-CREATE ROLE kappactl_cli LOGIN;     -- deploy, promote, rollback, retire …: ask an agent, write no data
-CREATE ROLE kappactl_reader LOGIN;  -- status, watch, wait, verify: write nothing
+CREATE ROLE kappactl_cli LOGIN;     -- deploy, promote, rollback, retire …: ask an agent, write no data; diff, plan, check
+CREATE ROLE kappactl_reader LOGIN;  -- status, watch, wait, query, deadletter, verify: write nothing
 
 DO $$ BEGIN
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO kappactl_agent, kappactl_cli, kappactl_reader', current_database());
@@ -15,6 +15,7 @@ GRANT USAGE ON SCHEMA "kappactl" TO kappactl_agent, kappactl_cli, kappactl_reade
 GRANT SELECT ON ALL TABLES IN SCHEMA "kappactl" TO kappactl_agent, kappactl_cli, kappactl_reader;
 GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "kappactl" TO kappactl_agent;
 GRANT INSERT, UPDATE ON "kappactl".job, "kappactl".version, "kappactl".deployment, "kappactl".request, "kappactl".event TO kappactl_cli;
+GRANT UPDATE (hold, hold_until, hold_by) ON "kappactl".position TO kappactl_cli; -- diff holds two versions at the same offsets for a moment
 
 -- The schema of the views: the agent's role makes, owns and drops the version tables and the views there.
 GRANT USAGE, CREATE ON SCHEMA "public" TO kappactl_agent;

@@ -12,6 +12,7 @@ type Status struct {
 	Job         job.Name           `json:"job"`
 	Team        string             `json:"team,omitempty"`
 	View        string             `json:"view"`
+	ViewName    job.ViewName       `json:"-"` // View in its parts
 	Live        *string            `json:"live"`
 	Versions    []VersionStatus    `json:"versions"`
 	Deployments []DeploymentStatus `json:"deployments"`

@@ -139,7 +139,7 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 	out := make([]Status, 0, len(heads))
 	for _, h := range heads {
 		st := Status{
-			Job: job.Name(h.Name), Team: h.Team, View: h.view().String(),
+			Job: job.Name(h.Name), Team: h.Team, View: h.view().String(), ViewName: h.view(),
 			Versions: []VersionStatus{}, Deployments: []DeploymentStatus{},
 		}
 		if h.Live != nil {

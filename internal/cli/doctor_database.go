@@ -2,21 +2,16 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kappactl/kappactl/internal/agent"
-	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/reprocess"
-	"github.com/kappactl/kappactl/speedlayer"
 )
 
 const (
@@ -135,91 +130,30 @@ func (e *examination) agents(ctx context.Context) {
 	}
 }
 
-// schemas asks whether version tables can be made beside every view, and beside those of jobs to come in public.
+// schemas asks whether version tables can be made beside every view, and beside those of jobs to come in public. Agents need
+// that; other roles do not, so it is no failure.
 func (e *examination) schemas(ctx context.Context, jobs []reprocess.Status) {
 	names := []string{"public"}
 	for _, j := range jobs {
-		if schema, _, found := strings.Cut(j.View, "."); found && !slices.Contains(names, schema) {
-			names = append(names, schema)
+		if !slices.Contains(names, j.ViewName.Schema) {
+			names = append(names, j.ViewName.Schema)
 		}
 	}
 	for _, name := range names {
-		var may bool
-		err := e.pool.QueryRow(ctx, `SELECT coalesce(has_schema_privilege(to_regnamespace(quote_ident(@name))::oid, 'USAGE, CREATE'), false)`, pgx.NamedArgs{"name": name}).Scan(&may)
+		var may *bool
+		var role string
+		err := e.pool.QueryRow(ctx, `SELECT (SELECT has_schema_privilege(n.oid, 'USAGE') AND has_schema_privilege(n.oid, 'CREATE') FROM pg_namespace n WHERE n.nspname = @name),
+			current_user::text`, pgx.NamedArgs{"name": name}).Scan(&may, &role)
 		switch {
 		case err != nil:
 			e.failed(ctx, "schema "+name, err)
-		case !may:
-			e.note("schema "+name, healthFailed, fmt.Sprintf("GRANT USAGE, CREATE ON SCHEMA %s TO the role", pg.Ident(name)), "this role may not make tables in it; version tables live beside their view")
+		case may == nil:
+			e.note("schema "+name, healthWarning, "CREATE SCHEMA "+pg.Ident(name), "it does not exist; version tables live beside their view")
+		case !*may:
+			e.note("schema "+name, healthWarning, fmt.Sprintf("when agents use this role: GRANT USAGE, CREATE ON SCHEMA %s TO %s", pg.Ident(name), pg.Ident(role)),
+				"role %s may not make tables in it; version tables live beside their view, and agents make them", role)
 		default:
 			e.note("schema "+name, healthOK, "", "tables can be made in it")
 		}
 	}
-}
-
-// retention compares what a live version covers with what the log still holds.
-func (e *examination) retention(ctx context.Context, store *reprocess.Store, s reprocess.Status) {
-	check := "log of " + string(s.Job)
-	if s.Live == nil {
-		return
-	}
-	if e.admin == nil {
-		e.note(check, healthSkipped, "", "no broker answered")
-		return
-	}
-	n, err := job.ParseNumber(*s.Live)
-	if err != nil {
-		e.failed(ctx, check, err)
-		return
-	}
-	ref := job.Ref{Job: s.Job, Number: n}
-	spec, err := store.Spec(ctx, ref)
-	if err != nil {
-		e.failed(ctx, check, err)
-		return
-	}
-	facts, err := e.admin.Topics(ctx, spec.Source.Topics)
-	var missing *kafka.MissingTopicError
-	if errors.As(err, &missing) {
-		e.note(check, healthFailed, "kappactl status "+string(s.Job), "topic %s is gone", missing.Topic)
-		return
-	}
-	if err != nil {
-		e.failed(ctx, check, err)
-		return
-	}
-	positions, err := speedlayer.Store{}.Positions(ctx, e.pool, ref)
-	if err != nil {
-		e.failed(ctx, check, err)
-		return
-	}
-	e.compareLog(check, ref, facts, positions)
-}
-
-// compareLog notes what a new version could not replay any more.
-func (e *examination) compareLog(check string, ref job.Ref, facts []job.TopicFacts, positions []job.Position) {
-	covers := map[job.Partition]job.Position{}
-	for _, p := range positions {
-		covers[p.Partition] = p
-	}
-	lost, partitions := int64(0), 0
-	for _, t := range facts {
-		for _, p := range t.Partitions {
-			at, known := covers[p.Partition]
-			switch {
-			case !known || p.Err != nil:
-			case p.Start > at.Next:
-				e.note(check, healthFailed, "kappactl status "+string(ref.Job), "%s is at offset %d of %s, and the log begins at %d: records are missing", ref, at.Next, p.Partition, p.Start)
-				return
-			case p.Start > at.CoversFrom:
-				lost, partitions = lost+p.Start-at.CoversFrom, partitions+1
-			}
-		}
-	}
-	if partitions > 0 {
-		e.note(check, healthWarning, "set serve.keep, keep the log for longer, or accept it at the deploy", "a new version would cover less than %s: %s of %s are no longer in the log",
-			ref, render.Plural(lost, "offset"), render.Plural(int64(partitions), "partition"))
-		return
-	}
-	e.note(check, healthOK, "", "holds all that %s covers", ref)
 }

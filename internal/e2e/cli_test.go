@@ -101,9 +101,13 @@ func (w *world) code(want int, args ...string) outcome {
 // into runs a command with --output json and decodes what it prints.
 func (w *world) into(v any, args ...string) {
 	w.t.Helper()
-	out := w.ok(append(args, "--output", "json")...)
-	if err := json.Unmarshal([]byte(out), v); err != nil {
-		w.t.Fatalf("kappactl %s: %v in %s", strings.Join(args, " "), err, out)
+	w.decode(v, w.ok(append(args, "--output", "json")...))
+}
+
+func (w *world) decode(v any, text string) {
+	w.t.Helper()
+	if err := json.Unmarshal([]byte(text), v); err != nil {
+		w.t.Fatalf("%v in %s", err, text)
 	}
 }
 
