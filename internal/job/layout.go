@@ -86,6 +86,8 @@ type ViewColumn struct {
 	StoredAs string `json:"stored_as"`
 	Exact    bool   `json:"exact"`
 	Key      bool   `json:"key,omitempty"`
+	// Counts marks an object of counts by a value's text.
+	Counts bool `json:"counts,omitempty"`
 	// Computed marks a column of serve.columns: Finish is the user's expression over the other view columns.
 	Computed bool `json:"computed,omitempty"`
 }

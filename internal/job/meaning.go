@@ -18,7 +18,7 @@ func meaning(path string) string {
 		"source.on_error.dead_letter":     "Set such records aside.",
 		"source.on_error.dead_letter.max": "The largest share of dead letters with which a version is healthy. Default: 0.1%.",
 		"query":                           "DuckDB SQL: one SELECT over the relation source.",
-		"distinct_max":                    "How many different values count(DISTINCT x) counts in a row; with more the count is NULL. Needed by count(DISTINCT x).",
+		"distinct_max":                    "How many different values count(DISTINCT x) and histogram(x) count in a row; with more they are NULL. Needed by both.",
 		"serve":                           "How results are served.",
 		"serve.view":                      "The view that readers use: name or schema.name.",
 		"serve.columns":                   "More columns, PostgreSQL expressions over the query's, computed after the merge.",

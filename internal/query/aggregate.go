@@ -68,8 +68,7 @@ func aggregateCure(name string) string {
 		return "use arg_min_null(x, y) or arg_max_null(x, y)"
 	case "median", "quantile", "quantile_cont", "quantile_disc", "reservoir_quantile":
 		return "write approx_quantile(x, 0.5), or count per bucket: add floor(x / 10) * 10 AS bucket to GROUP BY and select count(*)"
-	case "mode", "mad", "histogram",
-		"histogram_exact", "entropy", "approx_top_k":
+	case "mode", "mad", "histogram_exact", "entropy", "approx_top_k":
 		return "count per bucket: add a rounded value, such as floor(x / 10) * 10 AS bucket, to GROUP BY and select count(*); the view then holds the distribution"
 	case "list", "array_agg", "string_agg", "group_concat", "listagg", "bitstring_agg":
 		return "add the column to GROUP BY: one row a value"

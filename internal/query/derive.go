@@ -159,5 +159,6 @@ func (c *compiler) viewColumn(it item, states []*state) job.ViewColumn {
 	}
 	return job.ViewColumn{
 		Name: it.name, Type: it.pg, StoredAs: it.call.form.stored, Exact: it.call.exact(states), Finish: it.call.finish(states),
+		Counts: it.call.function == "histogram",
 	}
 }

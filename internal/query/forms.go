@@ -59,6 +59,8 @@ func formOf(function string) *form {
 		return byOrder(function)
 	case "approx_count_distinct":
 		return hashForm()
+	case "histogram":
+		return histogramForm(0) // with distinct_max: compiler.takeCall
 	case "approx_quantile":
 		return quantileForm(0) // with its fraction known: compiler.quantile
 	default:

@@ -63,7 +63,7 @@ func randomAggregate(r *rand.Rand, filter string) aggregateText {
 	descending := func(columns string) string { return strings.ReplaceAll(columns, ",", " DESC,") + " DESC" }
 	const place = "_topic, _partition, _offset"
 	const inLog = "coalesce(_timestamp, '-infinity'), " + place
-	switch f := pick(r, "count(*)", "count", "count_if", "bool", "sum", "sum double", "avg", "least", "greatest", "bits", "first", "last", "any_value", "arg_min", "arg_max", "arg_max_null", "spread", "pair", "distinct", "about", "quantile"); f {
+	switch f := pick(r, "count(*)", "count", "count_if", "bool", "sum", "sum double", "avg", "least", "greatest", "bits", "first", "last", "any_value", "arg_min", "arg_max", "arg_max_null", "spread", "pair", "distinct", "about", "quantile", "histogram"); f {
 	case "count(*)":
 		return same("count(*)")
 	case "count":
@@ -109,6 +109,9 @@ func randomAggregate(r *rand.Rand, filter string) aggregateText {
 	case "distinct":
 		x := value(everyKind[:]...)
 		return aggregateText{"count(DISTINCT " + x + ")" + where, fmt.Sprintf("CASE WHEN count(DISTINCT %s)%s <= 5 THEN count(DISTINCT %[1]s)%[2]s END", x, where)}
+	case "histogram":
+		x := value(word, whole)
+		return aggregateText{"histogram(" + x + ")" + where, "counted(array_agg((" + x + ")::text)" + where + ")"}
 	case "about": // exact below a thousand
 		x := value(word, whole, moment)
 		return aggregateText{"approx_count_distinct(" + x + ")" + where, "count(DISTINCT " + x + ")" + where}

@@ -112,6 +112,9 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	case distinct && c.spec.DistinctMax == 0:
 		c.refused.add(at, named(name, "count(DISTINCT x) keeps the values themselves, and the job file does not say how many"),
 			"add distinct_max: 1000 to the job file (with more values than that the count is NULL), or write approx_count_distinct(x)")
+	case canonical(f) == "histogram" && c.spec.DistinctMax == 0:
+		c.refused.add(at, named(name, "histogram(x) keeps a count for each different value, and the job file does not say how many there may be"),
+			"add distinct_max: 1000 to the job file (with more values than that the histogram is NULL), or count per bucket: add floor(x / 10) * 10 AS bucket to GROUP BY and select count(*)")
 	case e.flag("distinct") && !distinct:
 		cure := "remove DISTINCT: it changes nothing here"
 		if !ignoresRepeats(f) {
@@ -143,8 +146,11 @@ func (c *compiler) takeCall(e tree, name string) *call {
 		c.expression(filter, name)
 	}
 	out := &call{function: function, node: e, form: formOf(function)}
-	if distinct {
+	switch {
+	case distinct:
 		out.form = distinctForm(c.spec.DistinctMax)
+	case function == "histogram":
+		out.form = histogramForm(c.spec.DistinctMax)
 	}
 	return out
 }

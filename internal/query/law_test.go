@@ -54,6 +54,10 @@ func newLaw(t *testing.T) *law {
 			t.Error(err)
 		}
 	})
+	if _, err := l.pg.Exec(ctx, `CREATE FUNCTION counted(text[]) RETURNS jsonb LANGUAGE sql AS 'SELECT CASE WHEN count(*) <= 5 THEN jsonb_object_agg(v, n) END
+		FROM (SELECT v, count(*) AS n FROM unnest($1) AS u(v) WHERE v IS NOT NULL GROUP BY v) AS c HAVING count(*) > 0'`); err != nil {
+		t.Fatal(err)
+	}
 	if got := l.query("SELECT ('a' < 'B')::text"); got[0][0] != "true" {
 		t.Fatal("the database orders texts by bytes")
 	}
@@ -323,7 +327,8 @@ func (l *law) hold(c *Compiled, text string, r *rand.Rand, records []record, lan
 		l.upsert(c.Layout, l.land(c, lanes, part))
 	}
 	want := l.once(c, c.Oracle, records)
-	if c.prelude(1) == "" && !strings.Contains(text, "approx_") { // whose estimates are not those of the engine
+	// Estimates are not those of the engine, and it knows no distinct_max, which histograms of texts exceed here.
+	if c.prelude(1) == "" && !strings.Contains(text, "approx_") && !strings.Contains(text, "histogram(url)") {
 		l.compare("the query as written", doublesApproximate(c.Layout), want, l.once(c, text, records))
 	}
 	l.compare("merged", c.Layout, want, l.served(c.Layout, "v"))

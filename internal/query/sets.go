@@ -97,8 +97,12 @@ func (s *state) aggregateCounts() string {
 	return s.countsOf(fmt.Sprintf("jsonb_array_elements(jsonb_agg(e.%s)) AS o(m), jsonb_each_text(o.m) AS b", ident(s.name)))
 }
 
-func (*state) countsOf(entries string) string {
-	return "(SELECT coalesce(jsonb_object_agg(u.k, u.n), '{}') FROM (SELECT b.key AS k, sum(b.value::bigint) AS n FROM " + entries + " GROUP BY b.key) AS u)"
+func (s *state) countsOf(entries string) string {
+	cut := ""
+	if s.limit > 0 {
+		cut = fmt.Sprintf(" ORDER BY b.key%s LIMIT %d", collateC, s.limit)
+	}
+	return "(SELECT coalesce(jsonb_object_agg(u.k, u.n), '{}') FROM (SELECT b.key AS k, sum(b.value::bigint) AS n FROM " + entries + " GROUP BY b.key" + cut + ") AS u)"
 }
 
 // element is the type of a list's items, or "".

@@ -19,7 +19,7 @@ const (
 
 	mergeMean   merge = "mean"   // with: n
 	mergeSet    merge = "set"    // the least different values of two sorted sets, up to limit
-	mergeCounts merge = "counts" // counts by name, added
+	mergeCounts merge = "counts" // counts by name, added; those of the least names, up to limit when there is one
 
 	mergeProduct merge = "product" // a sum of products of distances from two means; with: n, mean, mean
 )

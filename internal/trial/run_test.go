@@ -83,6 +83,18 @@ tests:
 	})
 }
 
+func TestAHistogramIsExpectedAsAMapping(t *testing.T) {
+	text := strings.NewReplacer("max(ts) AS newest", "histogram(ms) AS ms", "query: |", "distinct_max: 3\nquery: |").Replace(head) + `tests:
+  - {name: right, ` + given + `, expect: [{url: /a, ms: {"6": 1, "5": 1}}, {url: /b, ms: null}]}
+  - {name: wrong, ` + given + `, expect: [{url: /a, ms: {"5": 2}}, {url: /b}]}
+`
+	both(t, text, func(t *testing.T, r []trial.Result) {
+		if !r[0].OK || r[1].OK || len(r[1].Differences) != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
 func TestDifferencesAreChangedMissingAndUnexpectedRows(t *testing.T) {
 	both(t, head+`
 tests:

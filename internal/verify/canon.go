@@ -94,6 +94,16 @@ func arrayCanon(element canon) canon {
 	}
 }
 
+// countsCanon is an object of counts: its names in hexadecimal, by their bytes, each with its count. Engines escape and order
+// names in JSON in their own ways.
+func countsCanon() canon {
+	return canon{
+		postgres: pattern("(SELECT string_agg(encode(convert_to(u.key, 'UTF8'), 'hex') || '=' || u.value, ',' ORDER BY u.key COLLATE \"C\") FROM jsonb_each_text(%s) AS u)"),
+		duck:     pattern("array_to_string(list_transform(list_sort(map_entries(%s)), lambda u: lower(hex(encode(u.key))) || '=' || CAST(u.value AS VARCHAR)), ',')"),
+		load:     text, show: itself,
+	}
+}
+
 // pattern makes a function that puts its argument in place of every %s or %[1]s.
 func pattern(sql string) func(string) string {
 	sql = strings.ReplaceAll(sql, "%[1]s", "%s")

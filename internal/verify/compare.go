@@ -36,6 +36,9 @@ func newComparison(l job.Layout, oracle string) (*comparison, error) {
 			continue
 		}
 		form, err := canonOf(v.Name, v.Type)
+		if v.Counts {
+			form, err = countsCanon(), nil
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -138,6 +138,8 @@ SELECT url, approx_quantile(d, 90) AS u FROM source GROUP BY url
 SELECT url, approx_quantile(d, small) AS u FROM source GROUP BY url
 -- a quantile of times
 SELECT url, approx_quantile(ts, 0.5) AS u FROM source GROUP BY url
+-- a histogram of any number of values
+SELECT url, histogram(d) AS h FROM source GROUP BY url
 -- product
 SELECT url, product(duration_ms) AS p FROM source GROUP BY url
 -- fsum

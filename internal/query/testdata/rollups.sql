@@ -143,6 +143,13 @@ FROM source GROUP BY ok
 -- quantiles
 SELECT ok, approx_quantile(duration_ms, 0.5) AS p50, approx_quantile(d, 0.99) AS p99, approx_quantile(price, 0) AS low, approx_quantile(small, 1) FILTER (WHERE small > 0) AS high
 FROM source GROUP BY ok
+-- histograms
+SELECT ok, histogram(url) AS urls, histogram(small) FILTER (WHERE small > 0) AS smalls, histogram(day) AS days, histogram(price) AS prices, histogram(d) AS ds, histogram(ok) AS oks
+FROM source GROUP BY ok
+-- histograms of few values
+SELECT id, histogram(small % 3) AS thirds, histogram(ok) FILTER (WHERE small > 50) AS oks FROM source GROUP BY id
+-- a histogram of nothing
+SELECT histogram(user_id) AS h, count(*) AS n FROM source WHERE url = '/a' AND user_id = 'Z'
 -- sets over nothing
 SELECT count(DISTINCT url) AS c, approx_count_distinct(url) AS a, approx_quantile(d, 0.5) AS q FROM source WHERE url = '/a' AND user_id = 'Z'
 -- lists of one record put together
