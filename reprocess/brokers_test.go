@@ -26,7 +26,7 @@ type brokers struct {
 }
 
 func newBrokers(ends ...int64) *brokers {
-	b := &brokers{id: 1, parts: map[int]error{}}
+	b := &brokers{id: 1, parts: map[int]error{}, flags: job.TopicFacts{RetentionMS: -1, RetentionBytes: -1, DeleteRetentionMS: -1}}
 	for _, e := range ends {
 		b.grow(e)
 	}
@@ -88,7 +88,9 @@ func (b *brokers) Offsets(context.Context, []string) ([]job.PartitionFacts, erro
 func (b *brokers) OffsetsAt(context.Context, []string, time.Time) ([]job.PartitionFacts, error) {
 	facts, err := b.facts()
 	for i := range facts {
-		facts[i].Start = b.at(i)
+		if b.at != nil {
+			facts[i].Start = b.at(i)
+		}
 	}
 	return facts, err
 }

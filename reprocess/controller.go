@@ -148,6 +148,9 @@ type watch struct {
 	expired time.Time // when expired rows were deleted last
 	tidy    time.Time // when an automatic retire was tried last
 	lag     lagSeries
+	ages    ages // of what is unread, as asked at aged
+	aged    time.Time
+	alarmed bool // retention comes before the end of what is unread
 
 	// What the last pass left for rest.
 	job    string

@@ -39,10 +39,12 @@ type Replays interface {
 	Remove(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string) error
 }
 
-// Queue is the order of the replays for the server's budget; implemented by speedlayer.Store.
+// Queue is the order in which replays and their segments are read; implemented by speedlayer.Store.
 type Queue interface {
 	// Before is how many replays come before that of the version.
 	Before(ctx context.Context, db pg.DB, ref job.Ref) (int, error)
+	// Deadlines says of each segment that is not read when it may be deleted, so that those that go first are read first.
+	Deadlines(ctx context.Context, db pg.DB, ref job.Ref, at func(job.Partition, int64) *time.Time) error
 }
 
 // Positions is how far versions are and the barrier over two of them (architecture §9); implemented by speedlayer.Store.

@@ -75,6 +75,12 @@ func (w *watch) sample(ctx context.Context, st *state) (sampled, error) {
 		}
 	}
 	out.verdict = w.overall(st, now, judged, out.positions, liveDead)
+	if err := w.age(ctx, st, rows); err != nil {
+		return out, err
+	}
+	if err := w.warn(ctx, st, rows); err != nil {
+		return out, err
+	}
 	if err := writeObservations(ctx, w.c.Pool, st, rows); err != nil {
 		return out, err
 	}
@@ -215,7 +221,7 @@ func (w *watch) track(p job.Partition) *track {
 func (t *track) observation(s Sample, p job.Position, j Judged) observed {
 	o := observed{
 		TopicID: s.TopicID.String(), Topic: s.Topic, Partition: s.ID, Position: s.Position, RecordTime: p.RecordTime,
-		Verdict: j.Verdict, Reason: j.Reason,
+		Verdict: j.Verdict, Reason: j.Reason, partition: s.Partition,
 	}
 	if s.Unknown != "" || s.Fault.Kind == job.FaultRecreated || s.Fault.Kind == job.FaultMissing || s.End < s.Position {
 		return o

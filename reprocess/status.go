@@ -1,6 +1,7 @@
 package reprocess
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -20,34 +21,36 @@ type Status struct {
 
 // VersionStatus is one version. Offsets and lags are sums over its partitions, null when one of them is unknown.
 type VersionStatus struct {
-	Version          string            `json:"version"`
-	Hash             string            `json:"hash"`
-	Phase            job.Phase         `json:"phase"`
-	PhaseSince       time.Time         `json:"phase_since"`
-	Paused           bool              `json:"paused"`
-	Position         *int64            `json:"position"`
-	End              *int64            `json:"end"`
-	LagRecords       *int64            `json:"lag_records"`
-	LagSeconds       *float64          `json:"lag_seconds"` // of the partition that is furthest behind
-	RecordsPerSecond *float64          `json:"records_per_second"`
-	ETASeconds       *float64          `json:"eta_seconds"`
-	Verdict          job.Verdict       `json:"verdict"`
-	Reason           string            `json:"reason"`
-	Records          int64             `json:"records"`
-	DeadLetters      int64             `json:"dead_letters"`
-	StandbyUntil     *time.Time        `json:"standby_until"`
-	StaleSince       *time.Time        `json:"stale_since"`
-	RolledBackAt     *time.Time        `json:"rolled_back_at"`
-	ExitCode         *int              `json:"exit_code"`
-	Error            string            `json:"error"`
-	Incomplete       bool              `json:"incomplete"` // the log no longer holds records that it needs, or the topic was made again
-	GitRevision      string            `json:"git_revision"`
-	CreatedBy        string            `json:"created_by"`
-	CreatedAt        time.Time         `json:"created_at"`
-	EndedAt          *time.Time        `json:"ended_at"`
-	Partitions       []PartitionStatus `json:"partitions"`
-	Checks           []CheckStatus     `json:"checks"`  // of its job file, with what each said last
-	Timings          *Timings          `json:"timings"` // where its time went; only where one job was asked for
+	Version           string            `json:"version"`
+	Hash              string            `json:"hash"`
+	Phase             job.Phase         `json:"phase"`
+	PhaseSince        time.Time         `json:"phase_since"`
+	Paused            bool              `json:"paused"`
+	Position          *int64            `json:"position"`
+	End               *int64            `json:"end"`
+	LagRecords        *int64            `json:"lag_records"`
+	LagSeconds        *float64          `json:"lag_seconds"` // of the partition that is furthest behind
+	RecordsPerSecond  *float64          `json:"records_per_second"`
+	ETASeconds        *float64          `json:"eta_seconds"`
+	Verdict           job.Verdict       `json:"verdict"`
+	Reason            string            `json:"reason"`
+	Records           int64             `json:"records"`
+	DeadLetters       int64             `json:"dead_letters"`
+	StandbyUntil      *time.Time        `json:"standby_until"`
+	StaleSince        *time.Time        `json:"stale_since"`
+	RolledBackAt      *time.Time        `json:"rolled_back_at"`
+	ExitCode          *int              `json:"exit_code"`
+	Error             string            `json:"error"`
+	Incomplete        bool              `json:"incomplete"` // the log no longer holds records that it needs, or the topic was made again
+	GitRevision       string            `json:"git_revision"`
+	CreatedBy         string            `json:"created_by"`
+	CreatedAt         time.Time         `json:"created_at"`
+	EndedAt           *time.Time        `json:"ended_at"`
+	Partitions        []PartitionStatus `json:"partitions"`
+	RetentionDeadline *time.Time        `json:"retention_deadline"` // when retention may begin to delete what is unread
+	Warnings          []string          `json:"warnings"`
+	Checks            []CheckStatus     `json:"checks"`  // of its job file, with what each said last
+	Timings           *Timings          `json:"timings"` // where its time went; only where one job was asked for
 }
 
 // PartitionStatus is one partition of a version.
@@ -68,6 +71,8 @@ type PartitionStatus struct {
 	Reason           string      `json:"reason"`
 	Since            time.Time   `json:"since"`
 	SampledAt        time.Time   `json:"sampled_at"`
+	// RetentionDeadline is when retention may begin to delete what is unread; null when nothing is, or unknown.
+	RetentionDeadline *time.Time `json:"retention_deadline"`
 }
 
 // DeploymentStatus is a deployment that has not ended.
@@ -106,8 +111,18 @@ func (r versionRow) status(parts []observationRow, now time.Time) VersionStatus 
 	case len(parts) > 0 && sampledIn(r.Phase) && stale(parts, now):
 		v.Verdict, v.Reason = job.Unknown, "the last sample is older than 5s: no agent looks after this version"
 	}
+	v.Warnings = r.warnings(v.Verdict)
 	v.sum()
 	return v
+}
+
+// warnings are what was noted beside the verdict, as long as the version is looked after.
+func (r versionRow) warnings(v job.Verdict) []string {
+	out := []string{}
+	if r.EndedAt != nil || v == job.Unknown || json.Unmarshal([]byte(r.Warnings), &out) != nil {
+		return []string{}
+	}
+	return out
 }
 
 // sampledIn says that the controller of a version in this phase samples it.
@@ -127,7 +142,7 @@ func (o observationRow) status(now time.Time) PartitionStatus {
 	p := PartitionStatus{
 		Topic: o.Topic, Partition: o.Partition, Start: o.LogStart, Position: o.Position, LastStable: o.LastStable, End: o.EndOffset,
 		LagRecords: o.LagRecords, LagSeconds: o.LagSeconds, RecordTime: o.RecordTime, RecordsPerSecond: o.ReadRate,
-		Verdict: o.Verdict, Reason: o.Reason, Since: o.Since, SampledAt: o.SampledAt,
+		Verdict: o.Verdict, Reason: o.Reason, Since: o.Since, SampledAt: o.SampledAt, RetentionDeadline: o.Deadline,
 	}
 	if o.LastStable != nil && o.EndOffset != nil {
 		held := max(0, *o.EndOffset-*o.LastStable)
@@ -135,6 +150,7 @@ func (o observationRow) status(now time.Time) PartitionStatus {
 	}
 	if now.Sub(o.SampledAt) > staleAfter {
 		p.End, p.LastStable, p.LagRecords, p.HeldRecords, p.LagSeconds, p.RecordsPerSecond = nil, nil, nil, nil, nil, nil
+		p.RetentionDeadline = nil
 		p.Verdict, p.Reason = job.Unknown, "the last sample is older than 5s"
 	}
 	p.ETASeconds = eta(p.LagRecords, p.RecordsPerSecond, o.ProduceRate)
@@ -156,6 +172,9 @@ func (v *VersionStatus) sum() {
 		lag.add(p.LagRecords)
 		rate.add(p.RecordsPerSecond)
 		known = known && p.LagSeconds != nil
+		if at := p.RetentionDeadline; at != nil && (v.RetentionDeadline == nil || at.Before(*v.RetentionDeadline)) {
+			v.RetentionDeadline = at
+		}
 		if p.LagSeconds != nil && (seconds == nil || *p.LagSeconds > *seconds) {
 			seconds = p.LagSeconds
 		}

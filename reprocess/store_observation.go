@@ -28,6 +28,9 @@ type observed struct {
 	ProduceRate *float64    `json:"produce_rate"`
 	Verdict     job.Verdict `json:"verdict"`
 	Reason      string      `json:"reason"`
+	Deadline    *time.Time  `json:"deadline"`
+
+	partition job.Partition
 }
 
 // writeObservations replaces the samples of a version, fenced by the deployment's claim.
@@ -40,18 +43,18 @@ func writeObservations(ctx context.Context, db pg.DB, st *state, rows []observed
 		return fmt.Errorf("encode samples of %s: %w", st.ref(), err)
 	}
 	_, err = db.Exec(ctx, `INSERT INTO kappactl.observation AS o (job, number, topic_id, topic, partition, sampled_at, log_start, last_stable,
-			end_offset, position, lag_records, lag_seconds, record_time, read_rate, produce_rate, verdict, reason, since)
+			end_offset, position, lag_records, lag_seconds, record_time, read_rate, produce_rate, verdict, reason, deadline, since)
 		SELECT @job, @number, r.topic_id, r.topic, r.partition, clock_timestamp(), r.log_start, r.last_stable, r.end_offset, r.position,
-			r.lag_records, r.lag_seconds, r.record_time, r.read_rate, r.produce_rate, r.verdict, r.reason, clock_timestamp()
+			r.lag_records, r.lag_seconds, r.record_time, r.read_rate, r.produce_rate, r.verdict, r.reason, r.deadline, clock_timestamp()
 		FROM jsonb_to_recordset(@rows::jsonb) AS r (topic_id uuid, topic text, partition integer, log_start bigint, last_stable bigint,
 			end_offset bigint, position bigint, lag_records bigint, lag_seconds double precision, record_time timestamptz,
-			read_rate double precision, produce_rate double precision, verdict text, reason text)
+			read_rate double precision, produce_rate double precision, verdict text, reason text, deadline timestamptz)
 		WHERE EXISTS (SELECT 1 FROM kappactl.deployment WHERE id = @id AND claim = @claim)
 		ON CONFLICT (job, number, topic_id, partition) DO UPDATE SET topic = excluded.topic, sampled_at = excluded.sampled_at,
 			log_start = excluded.log_start, last_stable = excluded.last_stable, end_offset = excluded.end_offset,
 			position = excluded.position, lag_records = excluded.lag_records, lag_seconds = excluded.lag_seconds,
 			record_time = excluded.record_time, read_rate = excluded.read_rate, produce_rate = excluded.produce_rate,
-			verdict = excluded.verdict, reason = excluded.reason,
+			verdict = excluded.verdict, reason = excluded.reason, deadline = excluded.deadline,
 			since = CASE WHEN o.verdict = excluded.verdict THEN o.since ELSE excluded.since END`,
 		pgx.NamedArgs{"job": st.Job, "number": st.Number, "rows": string(text), "id": st.ID, "claim": st.claim})
 	if err != nil {

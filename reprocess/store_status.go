@@ -33,6 +33,7 @@ type versionRow struct {
 	Records      int64
 	DeadLetters  int64
 	Incomplete   bool
+	Warnings     string
 }
 
 // observationRow is a row of kappactl.observation.
@@ -53,6 +54,7 @@ type observationRow struct {
 	ProduceRate *float64
 	Verdict     job.Verdict
 	Reason      string
+	Deadline    *time.Time
 	Since       time.Time
 }
 
@@ -100,7 +102,7 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 		return nil, err
 	}
 	versions, err := collect[versionRow](ctx, tx, `SELECT job, number, hash, phase, phase_since, paused_at, verdict, reason, standby_until,
-			rolled_back_at, stale_since, exit_code, error, git_revision, created_by, created_at, ended_at,
+			rolled_back_at, stale_since, exit_code, error, git_revision, created_by, created_at, ended_at, warnings::text AS warnings,
 			coalesce(p.records, 0)::bigint + coalesce(g.records, 0)::bigint AS records,
 			d.dead_letters,
 			EXISTS (SELECT FROM kappactl.position f WHERE f.job = v.job AND f.number = v.number AND f.fault IN ('gap', 'recreated')) AS incomplete
@@ -116,7 +118,7 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 		return nil, err
 	}
 	parts, err := collect[observationRow](ctx, tx, `SELECT job, number, topic, partition, sampled_at, log_start, last_stable, end_offset, position,
-			lag_records, lag_seconds, record_time, read_rate, produce_rate, verdict, reason, since
+			lag_records, lag_seconds, record_time, read_rate, produce_rate, verdict, reason, deadline, since
 		FROM kappactl.observation WHERE @job::text = '' OR job = @job ORDER BY job, number, topic, partition`, args)
 	if err != nil {
 		return nil, err

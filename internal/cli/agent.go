@@ -203,6 +203,7 @@ func versionsFor(ctx context.Context, store *reprocess.Store) ([]httpapi.Version
 			for _, p := range v.Partitions {
 				partitions = append(partitions, httpapi.Partition{
 					Topic: p.Topic, ID: p.Partition, LagRecords: p.LagRecords, LagSeconds: p.LagSeconds, RecordsPerSecond: p.RecordsPerSecond,
+					RetentionSeconds: secondsUntil(p.RetentionDeadline, p.SampledAt),
 				})
 			}
 			checks := make([]httpapi.Check, 0, len(v.Checks))
@@ -213,11 +214,20 @@ func versionsFor(ctx context.Context, store *reprocess.Store) ([]httpapi.Version
 			}
 			out = append(out, httpapi.Version{
 				Ref: job.Ref{Job: j.Job, Number: n}, Phase: v.Phase, Verdict: v.Verdict, LagRecords: v.LagRecords, LagSeconds: v.LagSeconds,
-				RecordsPerSecond: v.RecordsPerSecond, Records: v.Records, DeadLetters: v.DeadLetters, Partitions: partitions, Checks: checks,
+				RecordsPerSecond: v.RecordsPerSecond, Records: v.Records, DeadLetters: v.DeadLetters, Warnings: len(v.Warnings), Partitions: partitions, Checks: checks,
 			})
 		}
 	}
 	return out, nil
+}
+
+// secondsUntil is the time left at a moment; nil when there is no end.
+func secondsUntil(end *time.Time, at time.Time) *float64 {
+	if end == nil {
+		return nil
+	}
+	left := max(0, end.Sub(at).Seconds())
+	return &left
 }
 
 func workOf(m *speedlayer.Metrics) httpapi.Work {

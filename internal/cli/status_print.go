@@ -25,7 +25,30 @@ func printStatuses(w io.Writer, s render.Style, jobs []reprocess.Status, partiti
 	if !partitions {
 		return nil
 	}
-	return printPartitions(w, s, jobs)
+	if err := printPartitions(w, s, jobs); err != nil {
+		return err
+	}
+	return printWarnings(w, s, jobs)
+}
+
+// printWarnings says for people what they should know beside the verdicts, and by when what is unread is deleted.
+func printWarnings(w io.Writer, s render.Style, jobs []reprocess.Status) error {
+	for _, j := range jobs {
+		for _, v := range j.Versions {
+			for _, text := range v.Warnings {
+				if _, err := fmt.Fprintf(w, "\n%s %s: %s\n", s.Paint(render.Warn, "warning"), v.Version, text); err != nil {
+					return err
+				}
+			}
+			if v.RetentionDeadline == nil {
+				continue
+			}
+			if _, err := fmt.Fprintf(w, "\n%s: retention may delete what is unread from %s on\n", v.Version, render.Time(v.RetentionDeadline)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // printPartitions is a second table, set off by an empty line.

@@ -19,6 +19,7 @@ type Version struct {
 	RecordsPerSecond *float64
 	Records          int64
 	DeadLetters      int64
+	Warnings         int
 	Partitions       []Partition
 	Checks           []Check
 }
@@ -40,6 +41,7 @@ type Partition struct {
 	LagRecords       *int64
 	LagSeconds       *float64
 	RecordsPerSecond *float64
+	RetentionSeconds *float64 // until retention may delete what is unread
 }
 
 // Work is what this process has done since it started.
@@ -101,6 +103,7 @@ func (c collector) version(out chan<- prometheus.Metric, v Version) {
 		gauge(perVersion("check_failures", "How often in a row a check failed; two after the flip roll back.", "check", "stage"), float64(k.Failures), k.Name, k.Stage)
 		gauge(perVersion("check_seconds", "How long the last run of a check took.", "check", "stage"), k.Seconds, k.Name, k.Stage)
 	}
+	gauge(perVersion("warnings", "What a person should know of a version beside its verdict, such as retention that comes before the end of a replay."), float64(v.Warnings))
 	for _, p := range v.Partitions {
 		partition := func(name, help string, value float64) {
 			gauge(perVersion("partition_"+name, help, "topic", "partition"), value, p.Topic, strconv.Itoa(int(p.ID)))
@@ -113,6 +116,9 @@ func (c collector) version(out chan<- prometheus.Metric, v Version) {
 		}
 		if p.RecordsPerSecond != nil {
 			partition("records_per_second", "Records of a partition processed a second.", *p.RecordsPerSecond)
+		}
+		if p.RetentionSeconds != nil {
+			partition("retention_seconds", "Time until retention may delete what is unread of a partition that is behind.", *p.RetentionSeconds)
 		}
 	}
 }

@@ -22,6 +22,8 @@ type TopicFacts struct {
 	RetentionMS     int64 // -1: kept for ever
 	RetentionBytes  int64 // -1: no limit
 	MaxMessageBytes int64
+	// DeleteRetentionMS is how long a compacted topic keeps tombstones; -1: unknown.
+	DeleteRetentionMS int64
 }
 
 // Frozen is one partition's part of a replay: the range to read as segments.

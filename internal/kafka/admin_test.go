@@ -39,7 +39,7 @@ func TestTopicsTellsIdsOffsetsAndSettings(t *testing.T) {
 			t.Error("no topic id")
 		}
 		want := []job.TopicFacts{{
-			Name: name, ID: id, Compacted: true, RetentionMS: 3_600_000, RetentionBytes: 1_000_000, MaxMessageBytes: 2_000_000,
+			Name: name, ID: id, Compacted: true, RetentionMS: 3_600_000, RetentionBytes: 1_000_000, MaxMessageBytes: 2_000_000, DeleteRetentionMS: 86_400_000,
 			Partitions: []job.PartitionFacts{
 				{Partition: job.Partition{Topic: name, TopicID: id, ID: 0}},
 				{Partition: job.Partition{Topic: name, TopicID: id, ID: 1}, LastStable: 3, End: 3},

@@ -37,7 +37,7 @@ func (a *Admin) Topics(ctx context.Context, names []string) ([]job.TopicFacts, e
 	}
 	facts := make([]job.TopicFacts, len(names))
 	for i, name := range names {
-		f := job.TopicFacts{Name: name, RetentionMS: -1, RetentionBytes: -1}
+		f := job.TopicFacts{Name: name, RetentionMS: -1, RetentionBytes: -1, DeleteRetentionMS: -1}
 		for _, p := range parts {
 			if p.Topic == name {
 				f.ID = p.TopicID
@@ -70,6 +70,8 @@ func settings(f *job.TopicFacts, configs kadm.ResourceConfigs) error {
 			f.RetentionMS = number(v, f.RetentionMS)
 		case "retention.bytes":
 			f.RetentionBytes = number(v, f.RetentionBytes)
+		case "delete.retention.ms":
+			f.DeleteRetentionMS = number(v, f.DeleteRetentionMS)
 		case "max.message.bytes":
 			f.MaxMessageBytes = number(v, f.MaxMessageBytes)
 		}

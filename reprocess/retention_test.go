@@ -1,0 +1,67 @@
+package reprocess
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+func TestTheDeadlineIsTheEarlierOfTimeAndSize(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := part("a", 1, 0)
+	byTime := ages{
+		at: now, topics: map[string]job.TopicFacts{"a": {RetentionBytes: -1}},
+		steps: map[job.Partition][]ageStep{p: {{100, now}, {150, now.Add(time.Hour)}, {300, now.Add(24 * time.Hour)}}},
+	}
+	for offset, want := range map[int64]time.Duration{0: 0, 99: 0, 100: 0, 149: 0, 150: time.Hour, 299: time.Hour, 300: 24 * time.Hour, 9000: 24 * time.Hour} {
+		if got := byTime.deadline(p, offset); got == nil || !got.Equal(now.Add(want)) {
+			t.Errorf("offset %d: %v, want in %s", offset, got, want)
+		}
+	}
+	both := byTime
+	both.topics = map[string]job.TopicFacts{"a": {RetentionBytes: 10_000}}
+	both.sizes = map[job.Partition]sized{p: {end: 1000, each: 10, perSecond: 1}}
+	for offset, want := range map[int64]time.Duration{0: 0, 150: 150 * time.Second, 500: 500 * time.Second} {
+		if got := both.deadline(p, offset); got == nil || !got.Equal(now.Add(want)) {
+			t.Errorf("offset %d by size: %v, want in %s", offset, got, want)
+		}
+	}
+	both.sizes = map[job.Partition]sized{p: {end: 1000, each: 10, perSecond: -1}}
+	if got := both.deadline(p, 150); !got.Equal(now.Add(time.Hour)) {
+		t.Errorf("a log of which nobody knows how fast it grows: %s", got)
+	}
+	if got := (ages{topics: map[string]job.TopicFacts{"a": {RetentionBytes: -1}}}).deadline(p, 5); got != nil {
+		t.Errorf("a topic that keeps everything: %s", got)
+	}
+}
+
+func TestRetentionIsLateOnlyWhenItComesBeforeTheEnd(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	soon, hour := now.Add(5*time.Minute), now.Add(time.Hour)
+	for name, c := range map[string]struct {
+		deadline *time.Time
+		eta      *float64
+		want     string
+	}{
+		"nothing is deleted":        {nil, ptr(1e9), ""},
+		"in time":                   {&hour, ptr(3599.0), ""},
+		"too late":                  {&hour, ptr(3601.0), "from 2026-01-01T01:00:00Z on (in 1h), before it is read (in about 1h0m1s)"},
+		"an end beyond all clocks":  {&hour, ptr(1e300), "before it is read"},
+		"an unknown end, and soon":  {&soon, nil, "when it will be read is not known"},
+		"an unknown end, far ahead": {&hour, nil, ""},
+		"over already":              {&now, ptr(10.0), "a/0 now, before it is read"},
+	} {
+		got := late(now, c.deadline, c.eta, "a/0")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	topic := job.TopicFacts{Name: "a", Compacted: true, DeleteRetentionMS: time.Hour.Milliseconds()}
+	for took, want := range map[time.Duration]string{time.Minute: "", 50 * time.Minute: "deletes may be missed", 2 * time.Hour: "keys deleted since may stay"} {
+		if got := tombstonesLost(topic, now, now.Add(-took), ptr(900.0)); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("after %s: %q", took, got)
+		}
+	}
+}
