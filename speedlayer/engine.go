@@ -61,7 +61,8 @@ type Engine struct {
 	// segment's records may have before it is split.
 	at       func(point string)
 	unpacked int
-	most     int // records of a live batch
+	strained func(strain) strain // what the database is taken to do, of what it does
+	most     int                 // records of a live batch
 }
 
 // New makes an Engine. It opens nothing.

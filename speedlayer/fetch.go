@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -19,6 +20,10 @@ const fetchBytes = 1 << 20
 // maxUnpacked is how many bytes a segment's records may have; a larger one is split where it has got to.
 const maxUnpacked = 256 << 20
 
+// maxReading is for how long a segment is read at most: one that is throttled is split where it has got to, so that its transaction,
+// which may be open since its first row, does not wait for a slow reader.
+const maxReading = time.Minute
+
 // chunk is the part of a fetch that belongs to the segment.
 type chunk struct {
 	records []*kgo.Record
@@ -31,7 +36,8 @@ type chunk struct {
 // so or when the records turn out to be more than a segment should hold.
 func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out func(chunk) error) error {
 	at := kafka.Cursor{Partition: g.partition, Next: g.FromOffset, LeaderEpoch: g.LeaderEpoch, Known: g.ToOffset}
-	for unpacked := 0; at.Next < g.ToOffset && unpacked < w.unpacked && !done(); {
+	began := w.Now()
+	for unpacked := 0; at.Next < g.ToOffset && unpacked < w.unpacked && !done() && (at.Next == g.FromOffset || w.Now().Sub(began) < maxReading); {
 		fetched, err := w.fetcher.Fetch(ctx, []kafka.Cursor{at})
 		if err != nil {
 			return err
@@ -53,6 +59,10 @@ func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out fun
 			if err := w.throttle.take(ctx, c.bytes); err != nil {
 				return err
 			}
+			if err := w.pace.ease(ctx); err != nil {
+				return err
+			}
+			w.pace.read.Add(int64(c.bytes))
 			if err := out(c); err != nil {
 				return err
 			}

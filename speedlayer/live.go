@@ -66,7 +66,7 @@ func (r *run) follow(ctx context.Context) error {
 }
 
 func (l *live) open(ctx context.Context) (err error) {
-	if l.client, err = kafka.NewClient(l.Kafka, kgo.WithHooks(throttled{l.Metrics})); err != nil {
+	if l.client, err = kafka.NewClient(l.Kafka, kgo.WithHooks(throttled{metrics: l.Metrics})); err != nil {
 		return err
 	}
 	l.fetcher = kafka.NewFetcher(l.client, kafka.FetchConfig{MaxWait: min(max(l.every(), 10*time.Millisecond), 250*time.Millisecond)})

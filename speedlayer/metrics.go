@@ -36,11 +36,17 @@ func (m *Metrics) committed(ref job.Ref, records int, took time.Duration) {
 }
 
 // throttled counts what brokers report of their quotas.
-type throttled struct{ metrics *Metrics }
+type throttled struct {
+	metrics *Metrics
+	run     *atomic.Int64 // of one version, may be nil
+}
 
 var _ kgo.HookBrokerThrottle = throttled{}
 
 // OnBrokerThrottle is called by the client for each answer that carried a throttle.
 func (t throttled) OnBrokerThrottle(_ kgo.BrokerMetadata, interval time.Duration, _ bool) {
 	t.metrics.ThrottleNanos.Add(interval.Nanoseconds())
+	if t.run != nil {
+		t.run.Add(interval.Nanoseconds())
+	}
 }

@@ -23,6 +23,7 @@ type replay struct {
 	*run
 	leases   *segmentLeases
 	throttle *bucket
+	pace     *pacer
 }
 
 // worker reads one segment after the other. Its run goroutine owns all of it.
@@ -36,7 +37,11 @@ type worker struct {
 
 // replay reads segments until the version is no longer replaying.
 func (r *run) replay(ctx context.Context) error {
-	p := &replay{run: r, leases: newSegmentLeases(r), throttle: &bucket{now: r.Now}}
+	p := &replay{run: r, leases: newSegmentLeases(r), throttle: &bucket{now: r.Now}, pace: &pacer{run: r}}
+	if err := p.share(ctx); err != nil {
+		p.throttle.set(float64(p.spec.Replay.MaxRate)) // the renewal tries again
+	}
+	defer p.pace.forget(ctx)
 	return r.during(ctx, replaying, r.look(), p.renew, func(ctx context.Context) error {
 		g, ctx := errgroup.WithContext(ctx)
 		for range p.count() {
@@ -54,12 +59,28 @@ func (p *replay) count() int {
 	return p.config.Workers
 }
 
-// renew prolongs the leases and sets this agent's share of the rate.
+// renew prolongs the leases, sets this agent's share of the rate and notes what slows it down.
 func (p *replay) renew(ctx context.Context) error {
-	if agents := p.alive(ctx); agents > 0 {
-		p.throttle.set(float64(p.spec.Replay.MaxRate) / float64(agents))
+	if err := p.share(ctx); err != nil {
+		return err
+	}
+	if err := p.pace.note(ctx, p.count()); err != nil {
+		return err
 	}
 	return p.leases.renew(ctx)
+}
+
+// share sets this agent's part of replay.max_rate: it is divided by the agents that read segments of the version, whatever they have
+// to do else, so that all of it is used and no more.
+func (p *replay) share(ctx context.Context) error {
+	if p.spec.Replay.MaxRate <= 0 {
+		return nil
+	}
+	n, err := p.pace.readers(ctx)
+	if err == nil {
+		p.throttle.set(float64(p.spec.Replay.MaxRate) / float64(n))
+	}
+	return err
 }
 
 func (p *replay) work(ctx context.Context) error {
@@ -67,9 +88,6 @@ func (p *replay) work(ctx context.Context) error {
 	defer w.close()
 	if err := w.open(ctx); err != nil {
 		return fmt.Errorf("start a replay worker of %s: %w", p.ref, err)
-	}
-	if agents := p.alive(ctx); agents > 0 {
-		p.throttle.set(float64(p.spec.Replay.MaxRate) / float64(agents))
 	}
 	for failed := 0; ; {
 		found, err := w.one(ctx)
@@ -93,7 +111,7 @@ func (p *replay) work(ctx context.Context) error {
 }
 
 func (w *worker) open(ctx context.Context) (err error) {
-	if w.client, err = kafka.NewClient(w.Kafka, kgo.WithHooks(throttled{w.Metrics})); err != nil {
+	if w.client, err = kafka.NewClient(w.Kafka, kgo.WithHooks(throttled{metrics: w.Metrics, run: &w.pace.told})); err != nil {
 		return err
 	}
 	w.fetcher = kafka.NewFetcher(w.client, kafka.FetchConfig{MaxPartitionBytes: fetchBytes, MaxBytes: fetchBytes})

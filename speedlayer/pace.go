@@ -1,0 +1,145 @@
+package speedlayer
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// A replay writes as fast as the database takes it, and others use that database. It goes easy when a commit takes long or when a
+// replica falls behind: then each worker reads one piece a second, so that it still comes to an end, until what it went easy for
+// is half of its limit again.
+const (
+	slowCommit   = 500 * time.Millisecond
+	farReplica   = 10 * time.Second
+	farReplicaBy = 256 << 20 // bytes of write-ahead log
+	easyPause    = time.Second
+)
+
+const (
+	sqlPace = `
+INSERT INTO kappactl.pace AS p (job, number, agent, at, brake, broker_throttle, bytes_per_second)
+VALUES (@job, @number, @agent, clock_timestamp(), @brake, @throttle, @rate)
+ON CONFLICT (job, number, agent) DO UPDATE SET at = excluded.at, brake = excluded.brake, broker_throttle = excluded.broker_throttle,
+       bytes_per_second = excluded.bytes_per_second`
+	sqlPaceGone = `DELETE FROM kappactl.pace WHERE job = @job AND number = @number AND agent = @agent`
+	// sqlReplicas tells nothing to a role without pg_monitor: the columns are NULL then.
+	sqlReplicas = `
+SELECT coalesce(max(application_name) FILTER (WHERE replay_lag IS NOT NULL OR replay_lsn IS NOT NULL), '') AS name,
+       coalesce(extract(epoch FROM max(replay_lag)), 0)::double precision AS seconds,
+       coalesce(max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)), 0)::bigint AS bytes
+  FROM pg_stat_replication`
+	// sqlReaders is over how many agents a version's rate is shared: those that read a segment of it now, and this one.
+	sqlReaders = `
+SELECT count(DISTINCT owner) FROM (
+       SELECT owner FROM kappactl.segment
+        WHERE job = @job AND number = @number AND state = 'claimed' AND owner IS NOT NULL AND lease >= clock_timestamp()
+       UNION SELECT @agent) AS o`
+)
+
+// strain is how the database does: what a replay may be too much for.
+type strain struct {
+	commit         time.Duration
+	replica        string
+	replicaSeconds float64
+	replicaBytes   int64
+}
+
+// brake says why to go easy; empty: there is no reason to. What braked before has to come down to half its limit.
+func brake(s strain, before string) string {
+	limit := 1.0
+	if before != "" {
+		limit = 0.5
+	}
+	switch {
+	case s.commit.Seconds() > limit*slowCommit.Seconds():
+		return fmt.Sprintf("a commit takes %s (over %s)", s.commit.Round(time.Millisecond), slowCommit)
+	case s.replicaSeconds > limit*farReplica.Seconds():
+		return fmt.Sprintf("replica %s is %.0fs behind (over %s)", s.replica, s.replicaSeconds, farReplica)
+	case float64(s.replicaBytes) > limit*farReplicaBy:
+		return fmt.Sprintf("replica %s is %d MiB behind (over %d)", s.replica, s.replicaBytes>>20, farReplicaBy>>20)
+	}
+	return ""
+}
+
+// pacer measures what slows a replay down on this agent and writes it where the status is read. The renewal loop owns it, but for
+// what is atomic.
+type pacer struct {
+	*run
+	easy   atomic.Bool  // go easy
+	told   atomic.Int64 // nanoseconds that brokers told this run's clients to wait
+	read   atomic.Int64 // bytes
+	braked string
+	commit time.Duration // of the last write
+	last   time.Time
+	waited int64 // of told, at last
+	took   int64 // of read, at last
+}
+
+// note looks at the database and writes what slows the replay down. workers share the time that brokers tell them to wait.
+func (p *pacer) note(ctx context.Context, workers int) error {
+	now := p.Now()
+	if !p.last.IsZero() && now.Sub(p.last) < time.Second {
+		return nil
+	}
+	s := strain{commit: p.commit}
+	if err := p.Pool.QueryRow(ctx, sqlReplicas, nil).Scan(&s.replica, &s.replicaSeconds, &s.replicaBytes); err != nil {
+		s.replica, s.replicaSeconds, s.replicaBytes = "", 0, 0 // a standby, or not allowed: unknown
+	}
+	if p.strained != nil {
+		s = p.strained(s)
+	}
+	before := p.braked
+	p.braked = brake(s, before)
+	p.easy.Store(p.braked != "")
+	if (before == "") != (p.braked == "") {
+		p.log.Info("the replay goes easy on PostgreSQL", "for", or(p.braked, "no reason any more"))
+	}
+	args := refArgs(p.ref)
+	args["agent"], args["brake"] = p.Agent, p.braked
+	args["throttle"], args["rate"] = p.shares(now, workers)
+	began := time.Now()
+	_, err := p.Pool.Exec(ctx, sqlPace, args)
+	p.commit = time.Since(began)
+	return err
+}
+
+// shares are the share of their time that the workers waited for brokers, and the bytes a second, since the last look.
+func (p *pacer) shares(now time.Time, workers int) (throttle, rate float64) {
+	told, read := p.told.Load(), p.read.Load()
+	if since := now.Sub(p.last); !p.last.IsZero() && since > 0 {
+		throttle = float64(told-p.waited) / float64(since.Nanoseconds()) / float64(max(1, workers))
+		rate = float64(read-p.took) / since.Seconds()
+	}
+	p.last, p.waited, p.took = now, told, read
+	return min(1, throttle), rate
+}
+
+// forget takes back what was written, when this agent no longer replays the version.
+func (p *pacer) forget(ctx context.Context) {
+	end, cancel := p.finishing(ctx)
+	defer cancel()
+	args := refArgs(p.ref)
+	args["agent"] = p.Agent
+	if _, err := p.Pool.Exec(end, sqlPaceGone, args); err != nil {
+		p.log.Info("what slowed the replay down stays noted until it is stale", "error", err)
+	}
+}
+
+// readers is over how many agents the rate is shared.
+func (p *pacer) readers(ctx context.Context) (int, error) {
+	args := refArgs(p.ref)
+	args["agent"] = p.Agent
+	var n int
+	err := p.Pool.QueryRow(ctx, sqlReaders, args).Scan(&n)
+	return max(1, n), err
+}
+
+// ease waits when the database needs it.
+func (p *pacer) ease(ctx context.Context) error {
+	if !p.easy.Load() {
+		return nil
+	}
+	return wait(ctx, easyPause)
+}
