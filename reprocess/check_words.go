@@ -65,7 +65,10 @@ func passedWords(results []CheckResult) string {
 func checkWords(results []CheckResult) string {
 	out := make([]string, len(results))
 	for i, r := range results {
-		out[i] = fmt.Sprintf("check %q: %s: %s", r.Name, r.Outcome, r.Detail)
+		out[i] = fmt.Sprintf("check %q: %s", r.Name, r.Outcome)
+		if r.Detail != "" {
+			out[i] += ": " + r.Detail
+		}
 	}
 	return strings.Join(out, "\n")
 }

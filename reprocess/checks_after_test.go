@@ -28,6 +28,10 @@ func TestAFailingCheckAfterTheFlipRollsBackByItselfWhileReadersRead(t *testing.T
 	if _, err := w.tryStage("bbb"); err == nil {
 		t.Error("a hash that was rolled back needs --again")
 	}
+	events, err := w.store.History(t.Context(), "counts", new(job.Number(2)), 1)
+	if err != nil || len(events) != 1 || events[0].Kind != "taken back" {
+		t.Errorf("the history of v2 ends with %+v (%v)", events, err)
+	}
 	if c := w.check(2, "small"); c.Failures != 2 || c.Stage != job.CheckAfter || c.Offsets["events/0"] != 200 {
 		t.Errorf("%+v", c)
 	}

@@ -277,6 +277,12 @@ func (f *flip) deployments(ctx context.Context, tx *pg.Tx, keep time.Duration, t
 		if err := rolledBack(ctx, tx, *f.from, f.actor, text); err != nil {
 			return err
 		}
+		if f.actor.reason != "" { // also in the history of the version that readers leave
+			e := entry{Job: f.st.Job, Number: int(f.from.Number), Deployment: f.actor.deployment, Kind: "taken back", Message: text, By: f.actor.by}
+			if err := addEvent(ctx, tx, e); err != nil {
+				return err
+			}
+		}
 		return endObserving(ctx, tx, f.st.Job, 0, job.Settled)
 	}
 	earlier := job.Settled

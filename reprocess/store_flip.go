@@ -146,7 +146,7 @@ func rolledBack(ctx context.Context, tx *pg.Tx, from job.Ref, a actor, text stri
 	next := ""
 	if a.request == 0 {
 		c := int(job.ExitRolledBack)
-		code, next = &c, fmt.Sprintf("correct the cause and deploy again; the same version needs kappactl deploy FILE --again   # kappactl status %s %s", from.Job, from.Number)
+		code, next = &c, "correct the cause, then kappactl deploy FILE (the same version needs --again)"
 	}
 	_, err := tx.Exec(ctx, `UPDATE kappactl.deployment SET state = 'rolled_back', state_since = clock_timestamp(), ended_at = clock_timestamp(),
 			exit_code = @code, message = @text, next_command = @next

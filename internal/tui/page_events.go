@@ -69,7 +69,7 @@ func (m *Model) shownEvents() []Event {
 
 func eventTone(kind string) tone {
 	switch {
-	case strings.Contains(kind, "fail"), kind == "abort", kind == "rolled back", kind == "not rolled back":
+	case strings.Contains(kind, "fail"), kind == "abort", kind == "rolled back", kind == "not rolled back", kind == "taken back":
 		return bad
 	case kind == "promoted", kind == "settled", kind == "checks passed", kind == "check passed":
 		return live
