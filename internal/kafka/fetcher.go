@@ -38,6 +38,7 @@ type Fetched struct {
 type FetchConfig struct {
 	MaxPartitionBytes int32         // default 1 MiB; a larger record batch still passes
 	MaxBytes          int32         // default 16 MiB
+	MaxUnpacked       int           // of what a partition's compressed batches unpack to in one answer, less the last of them; default 8 MiB
 	MaxWait           time.Duration // default 250 ms
 }
 
@@ -90,6 +91,9 @@ func NewFetcher(cl *kgo.Client, c FetchConfig) *Fetcher {
 	}
 	if c.MaxBytes <= 0 {
 		c.MaxBytes = 16 << 20
+	}
+	if c.MaxUnpacked <= 0 {
+		c.MaxUnpacked = 8 << 20
 	}
 	if c.MaxWait <= 0 {
 		c.MaxWait = 250 * time.Millisecond

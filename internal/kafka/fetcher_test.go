@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -66,6 +67,32 @@ func TestFetchReadsCompressedTopics(t *testing.T) {
 			if l := r.last[p]; l.Bytes == 0 {
 				t.Errorf("%s: no bytes counted", name)
 			}
+		}
+	})
+}
+
+// A fetch of well compressed batches may unpack to a thousand times its size.
+func TestAnswersHoldNoMoreThanMaxUnpackedAndABatch(t *testing.T) {
+	kafkatest.Each(t, func(t *testing.T, brokers []string) {
+		p := newTopic(t, brokers, 1, nil)[0]
+		const batches, size = 20, 100_000
+		for range batches {
+			records := []*kgo.Record{{Topic: p.Topic, Value: bytes.Repeat([]byte("x"), size/2)}, {Topic: p.Topic, Value: bytes.Repeat([]byte("y"), size/2)}}
+			kafkatest.ProduceRecords(t, brokers, records, kgo.ProducerBatchCompression(kgo.ZstdCompression()))
+		}
+		whole := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p})
+		whole.step(t)
+		if got := whole.last[p].Bytes; got < 10*size {
+			t.Fatalf("an unbounded answer has %d bytes: this test proves nothing", got)
+		}
+		r := newReader(newFetcher(t, brokers, FetchConfig{MaxUnpacked: 2 * size}), Cursor{Partition: p})
+		for len(r.values[p]) < 2*batches {
+			if r.step(t); r.last[p].Bytes > 3*size {
+				t.Fatalf("an answer of %d bytes", r.last[p].Bytes)
+			}
+		}
+		if len(r.errs) > 0 {
+			t.Errorf("errors: %v", r.errs)
 		}
 	})
 }
@@ -338,7 +365,7 @@ func TestInterleavedTransactionsShowOnlyWhatWasCommitted(t *testing.T) {
 		var want []string
 		for i := range 120 {
 			n := rng.IntN(len(producers))
-			v := fmt.Sprint(i)
+			v := fmt.Sprint(i, strings.Repeat("x", 200))
 			producers[n].Produce(t, &kgo.Record{Topic: p.Topic, Value: []byte(v)})
 			open[n] = append(open[n], v)
 			if rng.IntN(3) > 0 {
@@ -358,8 +385,8 @@ func TestInterleavedTransactionsShowOnlyWhatWasCommitted(t *testing.T) {
 		want = append(want, "last")
 		end, _ := kafkatest.Ends(t, brokers, p.Topic, 0)
 		kafkatest.AwaitStable(t, brokers, p.Topic, 0, end)
-		for _, limit := range []int32{1, 300, 1 << 20} {
-			r := newReader(newFetcher(t, brokers, FetchConfig{MaxPartitionBytes: limit}), Cursor{Partition: p})
+		for limit, unpacked := range map[int32]int{1: 0, 300: 0, 1 << 20: 0, 1<<20 + 1: 1, 1<<20 + 2: 500} {
+			r := newReader(newFetcher(t, brokers, FetchConfig{MaxPartitionBytes: limit, MaxUnpacked: unpacked}), Cursor{Partition: p})
 			r.to(t, end)
 			less := cmpopts.SortSlices(func(a, b string) bool { return a < b })
 			if diff := cmp.Diff(want, r.values[p], less); diff != "" {

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -72,7 +73,7 @@ func (f *Fetcher) fly(fl *flight) {
 		}
 		return
 	}
-	fl.decode(resp.(*kmsg.FetchResponse), f.unpack)
+	fl.decode(resp.(*kmsg.FetchResponse), f.unpack, f.config.MaxUnpacked)
 	f.investigate(fl)
 }
 
@@ -117,7 +118,7 @@ func (a *ask) topicID() [16]byte {
 }
 
 // decode gives each ask its answer.
-func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor) {
+func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor, most int) {
 	for ti := range resp.Topics {
 		t := &resp.Topics[ti]
 		for pi := range t.Partitions {
@@ -125,7 +126,7 @@ func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor) {
 			for i := range fl.asks {
 				a := &fl.asks[i]
 				if a.err == nil && a.ID == p.Partition && (a.Topic == t.Topic || t.Topic == "" && a.topicID() == t.TopicID) {
-					a.take(p, unpack)
+					a.take(p, &bounded{unpack, most})
 				}
 			}
 		}
@@ -146,7 +147,9 @@ func (a *ask) take(p *kmsg.FetchResponseTopicPartition, unpack kgo.Decompressor)
 	}
 	o := kgo.ProcessFetchPartitionOpts{Offset: a.offset, IsolationLevel: kgo.ReadCommitted(), Topic: a.Topic, Partition: a.ID}
 	a.fetched, a.next = kgo.ProcessFetchPartition(o, p, unpack, nil)
-	a.err = a.fetched.Err
+	if a.err = a.fetched.Err; errors.Is(a.err, errEnough) {
+		a.err = nil // nothing before it had records
+	}
 	for _, r := range a.fetched.Records {
 		a.bytes += len(r.Key) + len(r.Value)
 		r.Timestamp = stamped(r.Timestamp)
