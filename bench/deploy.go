@@ -17,7 +17,7 @@ import (
 // The hourly rollup of the page views.
 const viewsJob = `job: pageviews
 source:
-  topics: [pageviews]
+  topics: [%s]
   format: json
   columns: {url: text, ts: timestamptz, duration_ms: bigint}
 query: |
@@ -32,7 +32,7 @@ promote: auto
 
 const flightsJob = `job: flights
 source:
-  topics: [flights]
+  topics: [%s]
   format: json
   columns: {date: timestamp, delay: integer, origin: text}
 query: |
@@ -99,13 +99,14 @@ func (m *measure) look(ctx context.Context, dsn string, began time.Time, t topic
 		return err
 	}
 	defer conn.Close(ctx)
-	var replayed, built, served time.Time
-	err = conn.QueryRow(ctx, `SELECT (SELECT max(done_at) FROM kappactl.segment),
+	var frozen, replayed, built, served time.Time
+	err = conn.QueryRow(ctx, `SELECT (SELECT frozen_at FROM kappactl.version), (SELECT max(done_at) FROM kappactl.segment),
 		(SELECT max(at) FROM kappactl.event WHERE kind = 'built.analyze'), (SELECT max(at) FROM kappactl.event WHERE kind = 'promoted')`).
-		Scan(&replayed, &built, &served)
+		Scan(&frozen, &replayed, &built, &served)
 	if err != nil {
 		return fmt.Errorf("read when what happened: %w", err)
 	}
+	m.Replay = replayed.Sub(frozen).Seconds()
 	m.Built, m.Served, m.Tail = built.Sub(began).Seconds(), served.Sub(began).Seconds(), served.Sub(replayed).Seconds()
 	if err := m.steps(ctx, conn, began); err != nil {
 		return err
@@ -140,6 +141,16 @@ func (m *measure) steps(ctx context.Context, conn *pgx.Conn, began time.Time) er
 		for k, v := range of {
 			m.Steps["workers "+k] += v
 		}
+	}
+	rows, err = conn.Query(ctx, `SELECT 'build ' || substr(kind, 7), (detail ->> 'seconds')::double precision FROM kappactl.event WHERE kind LIKE 'built.%'`)
+	if err != nil {
+		return err
+	}
+	var step string
+	var took float64
+	_, err = pgx.ForEachRow(rows, []any{&step, &took}, func() error { m.Steps[step] = took; return nil })
+	if err != nil {
+		return err
 	}
 	rows, err = conn.Query(ctx, `SELECT kind || ' ' || message, at FROM kappactl.event ORDER BY id`)
 	if err != nil {

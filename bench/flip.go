@@ -16,11 +16,13 @@ import (
 
 const (
 	flipReaders = 50
+	flipRecords = 1_000_000
 	readEvery   = 10 * time.Millisecond
 )
 
 // flipped is what the readers saw while the view was promoted and rolled back.
 type flipped struct {
+	Flips   int     `json:"flips"`
 	Reads   int     `json:"reads"`
 	Errors  int     `json:"errors"`
 	Median  float64 `json:"median_seconds"`
@@ -30,6 +32,11 @@ type flipped struct {
 
 // flipBench promotes and rolls back while readers poll the view, and prints the longest that one of them waited.
 func (b *bench) flipBench(ctx context.Context) (err error) {
+	const name = "pageviews-flip"
+	defer b.dropTopic(ctx, name)
+	if _, err := b.write(ctx, b.pageviews(name, min(b.records, flipRecords))); err != nil {
+		return err
+	}
 	dsn, drop, err := b.database(ctx)
 	if err != nil {
 		return err
@@ -40,7 +47,7 @@ func (b *bench) flipBench(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.stop()) }()
-	first := fmt.Sprintf(viewsJob, b.workers)
+	first := fmt.Sprintf(viewsJob, name, b.workers)
 	second := strings.Replace(first, "FROM source", "FROM source WHERE duration_ms >= 100", 1)
 	for i, text := range []string{first, second} {
 		path := filepath.Join(b.folder, fmt.Sprintf("flip-%d.yaml", i+1))
@@ -69,7 +76,11 @@ func (b *bench) flipBench(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.flip = &f
+	f.Flips = b.flips
+	b.result.Flip = &f
+	if f.Errors > 0 {
+		return fmt.Errorf("%d reads failed", f.Errors)
+	}
 	b.say("%d flips under %d readers: %d reads, %d errors, median %s, p99 %s, longest %s", b.flips, flipReaders, f.Reads, f.Errors,
 		seconds(f.Median), seconds(f.P99), seconds(f.Longest))
 	return nil

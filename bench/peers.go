@@ -56,7 +56,7 @@ func (b *bench) streams(ctx context.Context) ([]measure, error) {
 	}
 	b.made++
 	out := fmt.Sprintf("streams-%d", b.made)
-	if err := b.makeTopic(ctx, out); err != nil {
+	if err := b.makeTopic(ctx, out, b.partitions, 0); err != nil {
 		return nil, err
 	}
 	cmd := b.peer(ctx, "streams", strings.Join(b.brokers, ","), b.views.name, out, strconv.Itoa(b.workers), b.folder+"/"+out)

@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
-	"text/tabwriter"
+	"strings"
 )
 
 // variant is what gives one row of the result, or several.
@@ -20,13 +18,13 @@ type variant struct {
 func (b *bench) variants() []variant {
 	deploy := func(name, job string, workers int, t *topic) func(context.Context) ([]measure, error) {
 		return func(ctx context.Context) ([]measure, error) {
-			m, err := b.deploy(ctx, fmt.Sprintf("%s-%d", name, workers), fmt.Sprintf(job, workers), *t)
+			m, err := b.deploy(ctx, fmt.Sprintf("%s-%d", name, workers), fmt.Sprintf(job, t.name, workers), *t)
 			return []measure{m}, err
 		}
 	}
-	clients := fmt.Sprintf("franz-go, %d clients, records thrown away", min(b.workers, b.partitions))
+	clients := fmt.Sprintf("%s (franz-go, %d clients): the limit", limitName, min(b.workers, b.partitions))
 	return []variant{
-		{partLimit, []string{clients, "the same with Go's own GOGC"}, b.limits},
+		{partLimit, []string{clients, "the same, garbage collected as Go does by itself"}, b.limits},
 		{partDeploy, []string{fmt.Sprintf("kappactl deploy, %d workers", b.workers)}, deploy("pageviews", viewsJob, b.workers, &b.views)},
 		{partOne, []string{"kappactl deploy, 1 worker"}, deploy("pageviews", viewsJob, 1, &b.views)},
 		{partFlights, []string{fmt.Sprintf("kappactl deploy, %d workers, 3 M flights", b.workers)}, deploy("flights", flightsJob, b.workers, &b.flights)},
@@ -35,37 +33,66 @@ func (b *bench) variants() []variant {
 	}
 }
 
-// rounds runs all variants in turn, so that what else the machine does hits all of them.
+// limitName begins the name of the row that ratios refer to.
+const limitName = "reading the topic and doing nothing"
+
+// rounds runs all variants in turn, so that what else the machine does hits all of them. A variant that fails is noted and takes no
+// part in later rounds.
 func (b *bench) rounds(ctx context.Context) error {
+	if err := b.writeRounds(ctx); err != nil {
+		return err
+	}
+	defer b.dropTopic(ctx, b.views.name)
+	out := map[string]bool{}
 	for n := range b.options.rounds {
 		for _, v := range b.variants() {
-			if !b.wants(v.part) {
+			if !b.wants(v.part) || out[v.part] {
 				continue
 			}
 			all, err := v.run(ctx)
-			if errors.Is(err, errSkipped) {
+			switch {
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case errors.Is(err, errSkipped):
 				b.say("round %d  %s: %v", n+1, v.names[0], err)
+				out[v.part] = true
+				continue
+			case err != nil:
+				b.failed(v.part, err)
+				out[v.part] = true
 				continue
 			}
-			if err != nil {
-				return fmt.Errorf("%s: %w", v.names[0], err)
-			}
 			for i, m := range all {
-				name := v.names[i]
-				if _, known := b.measured[name]; !known {
-					b.order = append(b.order, name)
-				}
-				b.measured[name] = append(b.measured[name], m)
-				b.say("round %d  %-45s %6.2fs  %s/s", n+1, name, m.Served, million(m.rate()))
+				b.result.add(v.names[i], m)
+				b.say("round %d  %-45s %6.2fs  %s/s", n+1, v.names[i], m.Served, million(m.rate()))
 			}
 		}
 	}
 	return nil
 }
 
-func (m measure) rate() float64 { return float64(m.Records) / m.Served }
+// writeRounds makes the topics that the rounds need.
+func (b *bench) writeRounds(ctx context.Context) (err error) {
+	if b.views, err = b.write(ctx, b.pageviews("pageviews", b.records)); err != nil {
+		return fmt.Errorf("write the page views: %w", err)
+	}
+	if b.wants(partFlights) {
+		if err := b.writeFlights(ctx); err != nil {
+			return fmt.Errorf("write the flights: %w", err)
+		}
+	}
+	return nil
+}
 
-func million(n float64) string { return fmt.Sprintf("%.2f M", n/1e6) }
+func (r *result) add(name string, m measure) {
+	if r.Rounds == nil {
+		r.Rounds = map[string][]measure{}
+	}
+	if _, known := r.Rounds[name]; !known {
+		r.Order = append(r.Order, name)
+	}
+	r.Rounds[name] = append(r.Rounds[name], m)
+}
 
 // of is the median of one figure over the rounds.
 func of(all []measure, figure func(measure) float64) float64 {
@@ -73,6 +100,10 @@ func of(all []measure, figure func(measure) float64) float64 {
 	for i, m := range all {
 		values[i] = figure(m)
 	}
+	return median(values)
+}
+
+func median(values []float64) float64 {
 	slices.Sort(values)
 	if n := len(values); n%2 == 0 {
 		return (values[n/2-1] + values[n/2]) / 2
@@ -80,54 +111,24 @@ func of(all []measure, figure func(measure) float64) float64 {
 	return values[len(values)/2]
 }
 
-// report prints the medians, each rate also as a ratio to the limit of its own round.
-func (b *bench) report() error {
-	w := tabwriter.NewWriter(b.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\tbuilt\tserved\trecords/s\tMB/s\tof the limit\trecords/core-s\tpeak memory\tend of replay to served")
-	limit := b.measured[b.variants()[0].names[0]]
-	for _, name := range b.order {
-		all := b.measured[name]
-		ratio := "-"
-		if len(limit) == len(all) {
-			ratios := make([]measure, len(all))
-			for i := range all {
-				ratios[i].Served = all[i].rate() / limit[i].rate()
-			}
-			ratio = fmt.Sprintf("%.2f", of(ratios, func(m measure) float64 { return m.Served }))
-		}
-		built, tail := "-", "-"
-		if all[0].Built > 0 {
-			built = seconds(of(all, func(m measure) float64 { return m.Built }))
-			tail = seconds(of(all, func(m measure) float64 { return m.Tail }))
-		}
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.0f\t%s\t%s\t%.0f MB\t%s\n", name, built,
-			seconds(of(all, func(m measure) float64 { return m.Served })),
-			million(of(all, measure.rate)),
-			of(all, func(m measure) float64 { return float64(m.Bytes) / m.Served / 1e6 }), ratio,
-			million(of(all, func(m measure) float64 { return float64(m.Records) / m.CPU })),
-			of(all, func(m measure) float64 { return float64(m.Peak) / 1e6 }), tail)
-		if err != nil {
-			return err
-		}
+// ofLimit is the median share of the limit's rate in the same round; 0 when the limit was not measured in every one.
+func (r *result) ofLimit(name string) float64 {
+	limit, all := r.limit(), r.Rounds[name]
+	if len(limit) < len(all) {
+		return 0
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	ratios := make([]float64, len(all))
+	for i := range all {
+		ratios[i] = all[i].rate() / limit[i].rate()
 	}
-	if b.flip != nil {
-		_, err := fmt.Fprintf(b.out, "%d flips under %d readers: %d reads, %d errors, longest wait %.0f ms\n",
-			b.flips, flipReaders, b.flip.Reads, b.flip.Errors, b.flip.Longest*1000)
-		if err != nil {
-			return err
-		}
-	}
-	if b.json == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(map[string]any{"rounds": b.measured, "flip": b.flip}, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(b.json, append(text, '\n'), 0o600)
+	return median(ratios)
 }
 
-func seconds(s float64) string { return fmt.Sprintf("%.2fs", s) }
+func (r *result) limit() []measure {
+	for _, name := range r.Order {
+		if strings.HasPrefix(name, limitName) {
+			return r.Rounds[name]
+		}
+	}
+	return nil
+}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/devstack/postgres"
 	"github.com/kappactl/kappactl/internal/kafkatest"
@@ -25,29 +27,15 @@ type bench struct {
 	options
 	out, progress io.Writer
 
-	folder   string
-	self     string // this program, to run parts of itself as processes
-	brokers  []string
-	server   *postgres.Server
-	ends     []func()
-	made     int // databases
-	views    topic
-	flights  topic
-	measured map[string][]measure
-	order    []string
-	flip     *flipped // nil when it was not measured
-}
-
-// measure is one run of one variant.
-type measure struct {
-	Records int64              `json:"records"`
-	Bytes   int64              `json:"bytes"`
-	Built   float64            `json:"built_seconds,omitempty"`
-	Served  float64            `json:"seconds"`
-	CPU     float64            `json:"cpu_seconds"`
-	Peak    int64              `json:"peak_bytes"`
-	Tail    float64            `json:"seconds_from_end_of_replay,omitempty"`
-	Steps   map[string]float64 `json:"steps,omitempty"`
+	folder  string
+	self    string // this program, to run parts of itself as processes
+	brokers []string
+	server  *postgres.Server
+	ends    []func()
+	made    int // databases
+	views   topic
+	flights topic
+	result  result
 }
 
 // say prints a line of progress.
@@ -59,10 +47,10 @@ func (b *bench) wants(part string) bool { return slices.Contains(b.what, part) }
 
 // open starts the servers and writes the topics.
 func (b *bench) open(ctx context.Context) (err error) {
-	b.measured = map[string][]measure{}
 	if b.workers == 0 {
 		b.workers = runtime.NumCPU()
 	}
+	b.result = result{Began: time.Now().UTC(), CPUs: runtime.NumCPU(), Workers: b.workers, Partitions: b.partitions, Codec: b.codec, Commit: commit(ctx)}
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
@@ -81,7 +69,26 @@ func (b *bench) open(ctx context.Context) (err error) {
 	if err := b.startPostgres(ctx); err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	return b.write(ctx)
+	return nil
+}
+
+// commit is the commit of the tree, or empty.
+func commit(ctx context.Context) string {
+	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (b *bench) deleteTopic(ctx context.Context, name string) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(b.brokers...))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	_, err = kadm.NewClient(cl).DeleteTopic(ctx, name)
+	return err
 }
 
 // close ends what open started, the last thing first.
