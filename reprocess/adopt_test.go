@@ -121,12 +121,18 @@ func TestAdoptRefusesWhatItCannotTake(t *testing.T) {
 		has(t, a.Text+" "+a.Next, words...)
 	}
 	refused(job.ExitUsage, "nothing stands at public.counts", "kappactl deploy FILE")
-	w.sql(`CREATE TABLE public.counts (n bigint PRIMARY KEY); CREATE MATERIALIZED VIEW public.totals AS SELECT sum(n) FROM public.counts`)
+	w.sql(`CREATE TABLE public.counts (n bigint PRIMARY KEY, extra text); CREATE MATERIALIZED VIEW public.totals AS SELECT sum(n) FROM public.counts`)
 	refused(job.ExitConflict, "materialized view totals", "--leave-dependants")
 	args := adoptArgs()
 	args.LeaveDependants = true
 	w.must(0, reprocess.Adopt, args)
 	refused(job.ExitConflict, "has adopted public.counts already")
+	_, err := w.tryStage("aaa") // the columns are the contract, before anything is replayed
+	var r *job.Refusal
+	if !errors.As(err, &r) || r.Code != job.ExitUsage {
+		t.Fatal(err)
+	}
+	has(t, r.Cause, `column "extra" (text) would be removed`)
 	other := reprocess.Request{Job: "other", Verb: reprocess.Adopt, Args: adoptArgs()}
 	id, err := w.store.Ask(t.Context(), other)
 	if err != nil {

@@ -3,6 +3,7 @@ package reprocess
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -56,6 +57,17 @@ type options struct {
 // Stage writes what `deploy` wants: a new version and its deployment, or a deployment that only flips, or nothing.
 // A controller does the rest. Errors that a person has to act on are *job.Refusal; nothing is written then.
 func (s *Store) Stage(ctx context.Context, in Staging) (Staged, error) {
+	return s.staging(ctx, in, nil)
+}
+
+// Rehearse is Stage in a transaction that is rolled back: what it would do, or why it would refuse. The deployment's id means
+// nothing.
+func (s *Store) Rehearse(ctx context.Context, in Staging) (Staged, error) {
+	return s.staging(ctx, in, errPlanned)
+}
+
+// staging stages in a transaction that ends with end.
+func (s *Store) staging(ctx context.Context, in Staging, end error) (Staged, error) {
 	var out Staged
 	err := s.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		j, err := lockJobFor(ctx, tx, in)
@@ -65,10 +77,12 @@ func (s *Store) Stage(ctx context.Context, in Staging) (Staged, error) {
 		if err := checkView(ctx, tx, in, j); err != nil {
 			return err
 		}
-		out, err = stage(ctx, tx, in, j)
-		return err
+		if out, err = stage(ctx, tx, in, j); err != nil {
+			return err
+		}
+		return end
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errPlanned) {
 		return Staged{}, fmt.Errorf("stage %s: %w", in.Spec.Job, err)
 	}
 	return out, nil

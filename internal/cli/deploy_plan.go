@@ -17,17 +17,15 @@ func (o deployOptions) plan(ctx context.Context, c *client, s reprocess.Staging)
 	if err != nil && !errors.Is(err, reprocess.ErrNotFound) {
 		return err
 	}
-	next := job.Number(1)
-	result.Message = fmt.Sprintf("would stage %s as its first version (%s) and replay from %s", s.Spec.Job, s.Hash, s.Spec.Replay.Start)
-	for _, v := range status.Versions {
-		n, err := job.ParseNumber(v.Version)
-		if err != nil {
-			return err
-		}
-		next = max(next, n+1)
-		result.Message = fmt.Sprintf("would stage %s %s (%s) beside %s and replay from %s", s.Spec.Job, next, s.Hash, liveOf(status), s.Spec.Replay.Start)
+	staged, err := c.store.Rehearse(ctx, s)
+	if err != nil {
+		return o.named(err)
 	}
-	result.Version, result.Phase = next.String(), job.Staged
+	result.Version, result.Phase = staged.Number.String(), job.Staged
+	result.Message = fmt.Sprintf("would stage %s as its first version (%s) and replay from %s", s.Spec.Job, s.Hash, s.Spec.Replay.Start)
+	if len(status.Versions) > 0 {
+		result.Message = fmt.Sprintf("would stage %s %s (%s) beside %s and replay from %s", s.Spec.Job, staged.Number, s.Hash, liveOf(status), s.Spec.Replay.Start)
+	}
 	for _, v := range status.Versions {
 		if v.Hash != s.Hash || v.Phase.Ended() {
 			continue

@@ -26,6 +26,7 @@ func TestATableIsTakenOverAndTheJobDropped(t *testing.T) {
 	v1 := w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0))
 
 	// What deploy prints is what is typed.
+	says(t, w.run("deploy", v1, "--dry-run"), 6, "is a table that kappactl did not make")
 	refused := w.code(6, "deploy", v1)
 	_, next, _ := strings.Cut(refused.stderr, "next: ")
 	command, _, _ := strings.Cut(next, "#")

@@ -114,6 +114,9 @@ func TestTheListedRightsSuffice(t *testing.T) {
 			w.goneFrom("clicks", "v1")
 			cli.ok("deploy", w.file("v3.yaml", fmt.Sprintf(clicksJob, topic, 50)))
 			cli.ok("abort", "clicks", "v3")
+			w.takenOver(cli)
+			cli.ok("drop", "clicks", "--yes")
+			w.goneFrom("clicks", "v2")
 			says(t, reader.run("deploy", w.file("v4.yaml", fmt.Sprintf(clicksJob, topic, 60))), 11, "permission denied")
 			if text := served.log.String(); strings.Contains(text, "permission denied") || what == "all" && strings.Contains(text, "AUTHORIZATION_FAILED") {
 				t.Errorf("the agent lacks a right:\n%s", tail(text, 30))
@@ -154,6 +157,25 @@ func (w *world) looks(topic, file string, reader *world) {
 	w.ok("diff", "clicks")
 	w.ok("diff", "clicks", "v1", "v2")
 	w.ok("verify", "clicks", "v2")
+}
+
+// takenOver adopts a table of another role, once the right that is named is given, and gives it back.
+func (w *world) takenOver(cli *world) {
+	w.t.Helper()
+	owner, agent := w.name("owner"), w.name("agent")
+	w.exec("CREATE ROLE " + pg.Ident(owner))
+	w.t.Cleanup(func() {
+		for _, sql := range []string{"DROP OWNED BY ", "DROP ROLE "} {
+			if _, err := w.pool.Exec(context.WithoutCancel(w.t.Context()), sql+pg.Ident(owner)); err != nil {
+				w.t.Error(err)
+			}
+		}
+	})
+	w.exec("CREATE TABLE public.taken (n bigint); ALTER TABLE public.taken OWNER TO " + pg.Ident(owner) + "; GRANT CREATE, USAGE ON SCHEMA public TO " + pg.Ident(owner))
+	says(w.t, cli.run("adopt", "taken", "--view", "public.taken"), 11, "GRANT "+pg.Ident(owner)+" TO "+pg.Ident(agent))
+	w.exec("GRANT " + pg.Ident(owner) + " TO " + pg.Ident(agent))
+	cli.ok("adopt", "taken", "--view", "public.taken")
+	cli.ok("drop", "taken", "--yes")
 }
 
 // TestAMissingACLIsNamed deploys with one operation after the other missing, then runs the command that the refusal prints.
