@@ -36,6 +36,7 @@ var allowed = map[string][]string{
 	"internal/certtest":       {},
 	"internal/tui":            {"internal/job", "internal/render", "reprocess"},
 	"internal/tui/quietstart": {},
+	"internal/report":         {"internal/job", "internal/render", "reprocess"},
 	"internal/cli":            {"*"},
 	"docs":                    {},
 

@@ -29,6 +29,7 @@ func commands(a *app) []*cobra.Command {
 		newUnpin(a, runPin),
 		newStatus(a, runStatus),
 		newHistory(a, runHistory),
+		newReport(a, runReport),
 		newDeadletter(a),
 		newQuery(a, runQuery),
 		newWatchUI(a, runWatchUI),

@@ -24,6 +24,7 @@ type deployOptions struct {
 	dryRun               bool
 	detailedExitCode     bool
 	detach               bool
+	report               string
 	waitAgent            duration
 }
 
@@ -59,6 +60,7 @@ running it again goes on. What is live already is not deployed again.`,
 	f.BoolVar(&o.dryRun, "dry-run", false, "check everything, say what would be done, write nothing")
 	f.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit 10 when there is nothing to do")
 	f.BoolVar(&o.detach, "detach", false, "return once it is staged; with --quiet only the deployment's id is printed")
+	reportFlag(f, &o.report)
 	waitAgentFlag(f, &o.waitAgent)
 	return cmd
 }
@@ -100,12 +102,12 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if o.detach {
 		return o.detached(staged)
 	}
-	f := follower{app: o.app, client: cl, deployment: staged.Deployment, goal: o.until, resumed: staged.Resumed}
+	f := follower{app: o.app, client: cl, deployment: staged.Deployment, goal: o.until, resumed: staged.Resumed, reportDir: o.report}
 	d, code, err := f.run(ctx)
 	if err != nil {
 		return err
 	}
-	return reportDeployment(o.app, d, timingsOf(ctx, cl, d), checksOf(ctx, cl, d), code, staged, o.sys.Now().Sub(started))
+	return f.conclude(ctx, d, code, staged, o.sys.Now().Sub(started))
 }
 
 func (o deployOptions) staging(ctx context.Context, c *compiled, cluster string) reprocess.Staging {

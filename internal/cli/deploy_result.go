@@ -30,6 +30,7 @@ type deployResult struct {
 	Next       string       `json:"next"`
 
 	Timings *reprocess.Timings      `json:"timings"` // null when nothing was replayed
+	Report  *reportFiles            `json:"report"`  // null when none was asked for
 	Checks  []reprocess.CheckStatus `json:"checks"`  // of the version, with what each said last; null: not known
 }
 
@@ -85,12 +86,14 @@ func (o deployOptions) alone(r deployResult) error {
 	return o.printed(r)
 }
 
-// reportDeployment prints where a deployment is, where its time went and what its checks said, and ends with code.
-func reportDeployment(a *app, d reprocess.Deployment, t *reprocess.Timings, checks []reprocess.CheckStatus, code job.ExitCode, s reprocess.Staged, took time.Duration) error {
+// conclude prints where the deployment that was followed is, where its time went, what its checks said and where its report is, and ends
+// with code.
+func (f *follower) conclude(ctx context.Context, d reprocess.Deployment, code job.ExitCode, s reprocess.Staged, took time.Duration) error {
+	a := f.app
 	result := deployResult{
 		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
 		Seconds: math.Round(took.Seconds()*1000) / 1000, Resumed: s.Resumed, Applied: s.Applied, Message: d.Message, Next: d.Next,
-		Timings: t, Checks: checks,
+		Timings: timingsOf(ctx, f.client, d), Checks: checksOf(ctx, f.client, d), Report: f.client.reported(ctx, a, f.reportDir, d.ID),
 	}
 	if code != job.ExitOK {
 		result.Message = or(or(d.Message, d.VersionError), fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
@@ -98,6 +101,8 @@ func reportDeployment(a *app, d reprocess.Deployment, t *reprocess.Timings, chec
 			if err := a.printed(result); err != nil {
 				return err
 			}
+		} else if result.Report != nil {
+			a.tell("report: %s\n", result.Report.HTML)
 		}
 		return &job.Refusal{Code: code, Cause: result.Message, Next: or(d.Next, "kappactl status "+string(d.Job))}
 	}
@@ -118,6 +123,9 @@ func (r deployResult) print(w io.Writer) error {
 	text := r.Message
 	if r.Timings != nil {
 		text += "\n" + timingsLine(*r.Timings)
+	}
+	if r.Report != nil {
+		text += "\nreport: " + r.Report.HTML
 	}
 	if r.Next != "" {
 		text += "\nnext: " + r.Next

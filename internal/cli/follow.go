@@ -40,6 +40,7 @@ type follower struct {
 	resumed    bool // it was under way before this command
 	line       progressLine
 	stream     *stream // with --output jsonl
+	reportDir  string  // empty: no report
 }
 
 // run returns the deployment as it then is and the exit code.

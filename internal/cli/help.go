@@ -113,6 +113,7 @@ func otherVariables() [][2]string {
 		{"PGHOST, PGDATABASE, PGSERVICE …", "libpq's variables: those that name a server replace the file's dsn, the others fill what it lacks"},
 		{"PGPASSWORD, PGPASSFILE", "the database password"},
 		{"KAPPACTL_WEBHOOK_SECRET", "of serve: signs webhooks that name no secret_file"},
+		{"KAPPACTL_REPORT", "folder for the reports that deploy and wait write at their end (--report)"},
 		{"NO_COLOR", "anything: no colours"},
 		{"TERM", "dumb: no colours, and watch prints lines"},
 		{"COLORFGBG", "the terminal's colours, for watch, when the terminal does not tell"},

@@ -13,6 +13,7 @@ type waitOptions struct {
 	*app
 	target target
 	goal   goal
+	report string
 }
 
 func newWait(a *app, run func(context.Context, waitOptions) error) *cobra.Command {
@@ -38,6 +39,7 @@ the reason. Nothing is changed; without --timeout it waits for ever. --output js
 		},
 	}
 	cmd.Flags().Var(&until, "for", "caught_up, verified, live, settled or retired")
+	reportFlag(cmd.Flags(), &o.report)
 	return cmd
 }
 
@@ -56,12 +58,12 @@ func runWait(ctx context.Context, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	f := follower{app: o.app, client: c, deployment: id, goal: o.goal, resumed: true}
+	f := follower{app: o.app, client: c, deployment: id, goal: o.goal, resumed: true, reportDir: o.report}
 	d, code, err := f.run(ctx)
 	if err != nil {
 		return err
 	}
-	return reportDeployment(o.app, d, timingsOf(ctx, c, d), checksOf(ctx, c, d), code, reprocess.Staged{}, o.sys.Now().Sub(started))
+	return f.conclude(ctx, d, code, reprocess.Staged{}, o.sys.Now().Sub(started))
 }
 
 // version is the one asked for, else the job's newest that has not ended; when all have, the newest of all.

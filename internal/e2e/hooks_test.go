@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/report"
 )
 
-// TestHooksOfARealAgent takes a job through its life under an agent whose settings name a gate, a diary and an address.
+// TestHooksOfARealAgent takes a job through its life under an agent whose settings name a gate, a diary and an address, and has a
+// report written.
 func TestHooksOfARealAgent(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Fake(t)
@@ -42,7 +45,11 @@ agent:
 	}
 	w.file("open", "")
 	w.ok("promote", "clicks", "v1")
-	w.ok("deploy", w.file("v2.yaml", fmt.Sprintf(clicksJob, topic, 100)), "--promote", "auto")
+	out := w.ok("deploy", w.file("v2.yaml", fmt.Sprintf(clicksJob, topic, 100)), "--promote", "auto", "--report", "reports")
+	if !strings.Contains(out, "\nreport: reports/clicks-v2-deployment-2.html\n") {
+		t.Errorf("no path of the report in %q", out)
+	}
+	w.reported("reports/clicks-v2-deployment-2", topic)
 	w.ok("rollback", "clicks")
 	w.ok("retire", "clicks", "v2", "--now", "--yes")
 	want := "stage v1 \ncaught_up v1 \nafter_promote v1 \nstage v2 v1\ncaught_up v2 v1\nafter_promote v2 v1\nrollback v1 v2\nretire v2 v1\n"
@@ -60,5 +67,37 @@ agent:
 		if got := <-posts; got != "after_promote sha256=" {
 			t.Errorf("posted: %q", got)
 		}
+	}
+}
+
+// reported looks into a report that deploy wrote, and writes it again.
+func (w *world) reported(base, topic string) {
+	w.t.Helper()
+	read := func(path string) report.Report {
+		text, err := os.ReadFile(filepath.Join(w.dir, path))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		var r report.Report
+		if err := json.Unmarshal(text, &r); err != nil {
+			w.t.Fatalf("%v in %s", err, text)
+		}
+		return r
+	}
+	r := read(base + ".json")
+	if r.Version != "v2" || r.Previous == nil || *r.Previous != "v1" || r.Records != 2_000 || r.By == "" || r.Timings.Replay == nil ||
+		r.Plan.Offsets != 2_000 || len(r.Plan.Changes) == 0 || len(r.Events) < 4 || !strings.Contains(r.File, topic) {
+		w.t.Errorf("report: %+v", r)
+	}
+	if len(r.Lag) < 2 || r.Lag[len(r.Lag)-1].LagRecords == nil {
+		w.t.Errorf("lag: %+v", r.Lag)
+	}
+	page, err := os.ReadFile(filepath.Join(w.dir, base+".html"))
+	if err != nil || !strings.Contains(string(page), "<svg") {
+		w.t.Errorf("page: %v: %s", err, page)
+	}
+	w.ok("report", "clicks", "v2", "--dir", "again")
+	if again := read("again/clicks-v2-deployment-2.json"); again.Deployment != r.Deployment {
+		w.t.Errorf("again: %+v", again)
 	}
 }

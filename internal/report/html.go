@@ -1,0 +1,88 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/render"
+)
+
+//go:embed page.html
+var pageText string
+
+// page is a report as the template wants it.
+type page struct {
+	Report
+	Tone   string // good, warn or bad
+	Charts []chart
+	Steps  []step
+}
+
+// step is one part of the time that a version took.
+type step struct {
+	Name    string
+	Seconds float64
+	Text    string
+	Share   float64 // of the longest, in percent
+}
+
+// HTML prints a report as one page: no script, nothing from elsewhere, light or dark as the reader's machine is.
+func HTML(w io.Writer, r Report) error {
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"count": render.Count, "time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
+		"seconds": func(s float64) string { return render.Seconds(&s) },
+		"tone":    toneOf,
+	}).Parse(pageText)
+	if err != nil {
+		return fmt.Errorf("report page: %w", err)
+	}
+	if err := t.Execute(w, page{Report: r, Tone: r.tone(), Charts: charts(r.Lag), Steps: r.steps()}); err != nil {
+		return fmt.Errorf("report page: %w", err)
+	}
+	return nil
+}
+
+func (r Report) tone() string {
+	switch {
+	case r.State == job.RolledBack || r.State == job.DeployFailed || r.State == job.DeployAborted || r.ExitCode != nil:
+		return "bad"
+	case r.State == job.RollingOut || r.State == job.Waiting:
+		return "warn"
+	}
+	return "good"
+}
+
+func toneOf(outcome string) string {
+	switch outcome {
+	case "pass":
+		return "good"
+	case "fail":
+		return "bad"
+	}
+	return "warn"
+}
+
+func (r Report) steps() []step {
+	t := r.Timings
+	var out []step
+	longest := 0.0
+	for _, s := range []struct {
+		name    string
+		seconds *float64
+	}{
+		{"start", t.Start}, {"replay", t.Replay}, {"build", t.Build}, {"index", t.Index}, {"analyze", t.Analyze}, {"catch up", t.CatchUp}, {"flip", t.Flip},
+	} {
+		if s.seconds != nil {
+			out = append(out, step{Name: s.name, Seconds: *s.seconds, Text: render.Seconds(s.seconds)})
+			longest = max(longest, *s.seconds)
+		}
+	}
+	for i := range out {
+		out[i].Share = tenth(100 * out[i].Seconds / max(longest, 1e-9))
+	}
+	return out
+}

@@ -1,0 +1,137 @@
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+var start = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+
+// sample is a deployment that replayed for a minute, caught up, and waited for an hour to be promoted.
+func sample() Report {
+	r := Report{
+		Schema: Schema, At: start.Add(2 * time.Hour), Job: "pageviews", Team: "growth", View: "public.pageviews_hourly", Version: "v3", Previous: new("v2"),
+		Hash: "0123456789ab", Deployment: 7, State: job.Observing, Phase: job.Live, By: "ann@build", GitRevision: "4f2a9c01d3e8+",
+		CreatedAt: start, PromotedAt: new(start.Add(time.Hour)), Records: 10_000_000, DeadLetters: 12,
+		Timings: reprocess.Timings{Start: new(0.4), Replay: new(58.2), Build: new(1.1), Index: new(0.2), Analyze: new(0.1), CatchUp: new(10.3), Flip: new(0.02)},
+		Plan: Plan{
+			Changes:    []job.Change{{Path: "query", From: "SELECT url, count(*) …", To: "SELECT lower(url) AS url, count(*) …"}},
+			Partitions: []Range{{"pageviews", 0, 0, 5_000_000}, {"pageviews", 1, 0, 5_000_000}}, Offsets: 10_000_000,
+		},
+		Checks: []reprocess.CheckStatus{
+			{Name: "not_empty", Stage: "before", Outcome: "pass", At: new(start.Add(80 * time.Second)), Seconds: 0.01},
+			{Name: "close_to_live", Stage: "before", Outcome: "fail", Detail: "<b>31</b> of 400 rows differ", At: new(start.Add(80 * time.Second)), Seconds: 0.2},
+			{Name: "never_ran", When: "after"},
+		},
+		Events: []reprocess.PastEvent{{ID: 1, At: start, Kind: "deploy", Message: "staged as 0123456789ab", By: "ann@build"}},
+		File:   "job: pageviews\nquery: |\n  SELECT 1 < 2\n",
+	}
+	for i := range 180 {
+		at := time.Duration(i) * time.Second
+		p := reprocess.LagPoint{At: start.Add(at), Phase: job.Replaying, LagRecords: new(int64(10_000_000 - 160_000*i)), RecordsPerSecond: new(170_000.0 + 20_000*float64(i%7))}
+		switch {
+		case i > 75:
+			at += time.Duration(i-75) * 30 * time.Second
+			p = reprocess.LagPoint{At: start.Add(at), Phase: job.Verified, LagRecords: new(int64(300 + 41*(i%9))), RecordsPerSecond: new(2000.0)}
+		case i > 60:
+			p.Phase, p.LagRecords = job.CatchingUp, new(int64(400_000-26_000*(i-60)))
+		case i > 20 && i < 26:
+			p.LagRecords, p.RecordsPerSecond = nil, nil // the brokers were away
+		}
+		r.Lag = append(r.Lag, p)
+	}
+	return r
+}
+
+func TestThePageStandsAlone(t *testing.T) {
+	var b strings.Builder
+	if err := HTML(&b, sample()); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	if path := os.Getenv("KAPPACTL_REPORT_SAMPLE"); path != "" { // to look at it
+		if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, foreign := range []string{"<script", "http:", "https:", "src=", "@import", "url(", "<link"} {
+		if strings.Contains(page, foreign) {
+			t.Errorf("the page holds %q", foreign)
+		}
+	}
+	for _, want := range []string{
+		"pageviews v3", "prefers-color-scheme: dark", "ann@build", "4f2a9c01d3e8&#43;", "&lt;b&gt;31&lt;/b&gt; of 400 rows differ", "SELECT 1 &lt; 2", "10,000,000",
+		"Records behind, until it was caught up", "Records behind, since then", `<td class="bad">fail`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, svg := range regexp.MustCompile(`(?s)<svg.*?</svg>`).FindAllString(page, -1) {
+		wellFormed(t, svg)
+	}
+}
+
+func wellFormed(t *testing.T, text string) {
+	t.Helper()
+	d := xml.NewDecoder(strings.NewReader(text))
+	for {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			return
+		} else if err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+	}
+}
+
+func TestAnEmptyReportIsAPageAndADocument(t *testing.T) {
+	var page, doc strings.Builder
+	if err := HTML(&page, Report{}); err != nil || !strings.Contains(page.String(), "Nothing was sampled") {
+		t.Errorf("%v: %s", err, page.String())
+	}
+	if err := render.JSON(&doc, Report{}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestACurveHasGapsWhereNothingIsKnown(t *testing.T) {
+	point := func(second int, lag *int64, phase job.Phase) reprocess.LagPoint {
+		return reprocess.LagPoint{At: start.Add(time.Duration(second) * time.Second), LagRecords: lag, Phase: phase}
+	}
+	all := charts([]reprocess.LagPoint{
+		point(0, new(int64(8)), job.Replaying), point(1, new(int64(4)), job.Replaying), point(2, nil, job.Replaying), point(3, new(int64(2)), job.CaughtUp),
+		point(4, new(int64(0)), job.CaughtUp),
+	})
+	if len(all) != 2 {
+		t.Fatalf("%d charts", len(all))
+	}
+	c := all[0]
+	if want := "M0 0L225 100M675 150L900 200"; c.Line != want {
+		t.Errorf("line %q, want %q", c.Line, want)
+	}
+	if want := "M0 0L225 100L225 200L0 200ZM675 150L900 200L900 200L675 200Z"; c.Area != want {
+		t.Errorf("area %q, want %q", c.Area, want)
+	}
+	bands := []band{{0, 675, job.Replaying, true, true}, {675, 225, job.CaughtUp, true, false}}
+	if diff := cmp.Diff(bands, c.Bands); diff != "" {
+		t.Error(diff)
+	}
+	if c.Ticks[4].Text != "8" || c.Ticks[1].Text != "2" || c.Marks[4].Text != "+4s" {
+		t.Errorf("%v %v", c.Ticks, c.Marks)
+	}
+	if rate := all[1]; rate.Line != "" || rate.Area != "" {
+		t.Errorf("nothing is known of the speed: %q", rate.Line)
+	}
+}
