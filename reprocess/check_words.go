@@ -114,6 +114,9 @@ func checksAnswer(ref job.Ref, bad []CheckResult) Answer {
 		Next: fmt.Sprintf("correct the cause, then kappactl promote %s %s, or kappactl abort %s %s", ref.Job, ref.Number, ref.Job, ref.Number),
 	}
 	for _, r := range bad {
+		if strings.Contains(r.Detail, liveIsDown) {
+			a.Next = fmt.Sprintf("repair %s, or kappactl promote %s %s --live-is-down, which goes without that comparison", ref.Job, ref.Job, ref.Number)
+		}
 		if r.Diff != nil {
 			a.Next = fmt.Sprintf("kappactl diff %s %s %s shows what differs; correct the cause, then kappactl promote %s %s, or kappactl abort %s %s",
 				ref.Job, r.Diff.A, r.Diff.B, ref.Job, ref.Number, ref.Job, ref.Number)

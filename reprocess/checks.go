@@ -31,6 +31,9 @@ type CheckResult struct {
 // noLive is why a check that compares passes for a job's first version.
 const noLive = "no live version to compare with"
 
+// liveIsDown is in the reason of a check that gives no answer because the live version does not move.
+const liveIsDown = ", which is live, cannot be compared with: "
+
 // counterpart is the version that checks compare the candidate with: live before the flip, previous after it.
 type counterpart struct {
 	name string
@@ -53,7 +56,7 @@ func (c *Controller) liveOf(ctx context.Context, st *state, accepted bool) (coun
 		return with, err
 	}
 	if down {
-		with.instead = CheckResult{Outcome: CheckNoAnswer, Detail: fmt.Sprintf("%s, which is live, cannot be compared with: %s", live.Number, why)}
+		with.instead = CheckResult{Outcome: CheckNoAnswer, Detail: live.Number.String() + liveIsDown + why}
 		with.accepted = accepted
 		return with, nil
 	}

@@ -119,6 +119,7 @@ func TestALiveVersionThatIsDownIsNoAnswerUntilItIsAccepted(t *testing.T) {
 	s := w.stage("bbb", auto, withChecks(closeToLive(job.DiffLimit{}), sql("not empty", `SELECT n > 0 FROM candidate`)))
 	d := w.finish(s.Deployment, "live", job.ExitChecks)
 	has(t, d.Message, `check "close_to_live": no answer: v1, which is live, cannot be compared with: it stopped at`)
+	has(t, d.Next, "kappactl promote counts v2 --live-is-down")
 	if c := w.check(2, "not empty"); c.Outcome != "pass" {
 		t.Errorf("%+v", c)
 	}

@@ -99,7 +99,7 @@ func stateTable() []stateStep {
 		{job.Waiting, "promote", job.Observing},
 		{job.RollingOut, "flipped, nothing was live", job.Settled},
 		{job.Observing, "window over, or a newer version took over", job.Settled},
-		{job.Observing, "rollback", job.RolledBack},
+		{job.Observing, "rollback, or a check that failed twice in a row", job.RolledBack},
 		{job.Observing, "standby deployed again", job.Superseded},
 		{job.RollingOut, "abort", job.DeployAborted},
 		{job.Waiting, "abort", job.DeployAborted},
