@@ -20,6 +20,7 @@ type options struct {
 	records     int
 	partitions  int
 	rounds      int
+	peerRounds  int
 	workers     int
 	codec       string
 	what        []string
@@ -146,6 +147,7 @@ func parse(args []string, progress io.Writer) (options, error) {
 	f.IntVar(&o.records, "records", 10_000_000, "records of the page view topic, and of the topic of many keys")
 	f.IntVar(&o.partitions, "partitions", 4, "partitions of the topics")
 	f.IntVar(&o.rounds, "rounds", 3, "rounds; the medians are printed")
+	f.IntVar(&o.peerRounds, "peer-rounds", 0, "in how many of the rounds the peers, which take longest, run too (0: in all)")
 	f.IntVar(&o.workers, "workers", 0, "replay workers, and consuming clients of the limit (0: one a CPU)")
 	f.StringVar(&o.codec, "compression", "none", "of the page view topic: none, lz4 or zstd")
 	f.StringVar(&what, "what", what, "what to measure, separated by commas")

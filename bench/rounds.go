@@ -46,7 +46,8 @@ func (b *bench) rounds(ctx context.Context) error {
 	out := map[string]bool{}
 	for n := range b.options.rounds {
 		for _, v := range b.variants() {
-			if !b.wants(v.part) || out[v.part] {
+			peer := v.part == partStreams || v.part == partFlink
+			if !b.wants(v.part) || out[v.part] || peer && b.peerRounds > 0 && n >= b.peerRounds {
 				continue
 			}
 			all, err := v.run(ctx)

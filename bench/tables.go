@@ -52,7 +52,7 @@ func (r *result) footnote() string {
 }
 
 func (r *result) replayTable() string {
-	t := table{{"", "built", "served", "records/s", "MB/s", "of the limit", "records/core-s", "peak memory", "end of replay to served"}}
+	t := table{{"", "rounds", "built", "served", "records/s", "MB/s", "of the limit", "records/core-s", "peak memory", "end of replay to served"}}
 	for _, name := range r.Order {
 		all := r.Rounds[name]
 		built, tail, ratio := "", "", ""
@@ -64,14 +64,14 @@ func (r *result) replayTable() string {
 			ratio = fmt.Sprintf("%.2f", share)
 		}
 		t = append(t, []string{
-			name, built, seconds(of(all, func(m measure) float64 { return m.Served })), million(of(all, measure.rate)),
+			name, fmt.Sprint(len(all)), built, seconds(of(all, func(m measure) float64 { return m.Served })), million(of(all, measure.rate)),
 			fmt.Sprintf("%.0f", of(all, func(m measure) float64 { return float64(m.Bytes) / m.Served / 1e6 })), ratio,
 			million(of(all, func(m measure) float64 { return float64(m.Records) / m.CPU })), megabytes(of(all, func(m measure) float64 { return float64(m.Peak) })), tail,
 		})
 	}
 	first := r.Rounds[r.Order[0]]
-	return fmt.Sprintf("%s records of %d bytes on %d partitions, compression %s; medians of %d rounds.\n\n", thousands(first[0].Records),
-		first[0].Bytes/first[0].Records, r.Partitions, r.Codec, len(first)) + t.String()
+	return fmt.Sprintf("%s records of %d bytes on %d partitions, compression %s; medians of the rounds.\n\n", thousands(first[0].Records),
+		first[0].Bytes/first[0].Records, r.Partitions, r.Codec) + t.String()
 }
 
 // shortTable is the replay table for the README: the whole topic with all workers, beside the limit and the peers.
@@ -93,7 +93,7 @@ func (r *result) shortTable() string {
 	}
 	first := r.Rounds[r.Order[0]]
 	return fmt.Sprintf("A replay of %s JSON records of %d bytes (%d partitions, compression %s) into an hourly rollup of up to %s rows, from the start of\n"+
-		"the command to the served, indexed, analysed table; medians of %d rounds of `make bench`:\n\n", thousands(first[0].Records), first[0].Bytes/first[0].Records,
+		"the command to the served, indexed, analysed table; medians of up to %d rounds of `make bench`:\n\n", thousands(first[0].Records), first[0].Bytes/first[0].Records,
 		r.Partitions, r.Codec, thousands(pages*hours), len(first)) + t.String()
 }
 
