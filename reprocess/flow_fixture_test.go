@@ -34,6 +34,8 @@ type world struct {
 	mu      sync.Mutex
 	alone   bool // run starts no worker: the test has one
 	hooks   reprocess.Hooks
+	keyed   bool // the table has a row a partition, keyed by p; set before run
+	tardy   bool // workers leave versions behind one another for a moment; set before run
 }
 
 func newWorld(t *testing.T, ends ...int64) *world {
@@ -183,7 +185,7 @@ func (w *world) work(ctx context.Context) {
 			idle := w.idle[r.Number]
 			w.mu.Unlock()
 			switch {
-			case idle || err != nil:
+			case idle || err != nil || w.tardy && rand.IntN(2) == 0:
 			case r.Phase == job.Replaying:
 				err = w.replay(ctx, r.Number)
 			case r.Phase.Consumes():
@@ -205,18 +207,29 @@ func (w *world) setIdle(number int, idle bool) {
 func (w *world) replay(ctx context.Context, number int) error {
 	return w.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		var id, n int64
+		var p int32
 		err := tx.QueryRow(ctx, `UPDATE kappactl.segment SET state = 'done', rows = 1, records = to_offset - from_offset
-			WHERE id = (SELECT min(id) FROM kappactl.segment WHERE number = @number AND state = 'open') RETURNING id, records`,
-			pgx.NamedArgs{"number": number}).Scan(&id, &n)
+			WHERE id = (SELECT min(id) FROM kappactl.segment WHERE number = @number AND state = 'open') RETURNING id, partition, records`,
+			pgx.NamedArgs{"number": number}).Scan(&id, &p, &n)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d_staging (_segment, lane, n) VALUES (@id, 0, @n)`, number), pgx.NamedArgs{"id": id, "n": n})
+		columns, values := w.row()
+		_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d_staging (_segment, %s, n) VALUES (@id, %s, @n)`, number, columns, values),
+			pgx.NamedArgs{"id": id, "p": p, "n": n})
 		return err
 	})
+}
+
+// row is what identifies a row of a version's table.
+func (w *world) row() (columns, values string) {
+	if w.keyed {
+		return "lane, p", "0, @p"
+	}
+	return "lane", "0"
 }
 
 func (w *world) follow(ctx context.Context, number int) error {
@@ -238,8 +251,9 @@ func (w *world) follow(ctx context.Context, number int) error {
 			if err != nil {
 				return err
 			}
-			_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d AS t (lane, n) VALUES (0, @n)
-				ON CONFLICT (lane) DO UPDATE SET n = t.n + excluded.n`, number), pgx.NamedArgs{"n": n})
+			columns, values := w.row()
+			_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d AS t (%s, n) VALUES (%s, @n)
+				ON CONFLICT (%[2]s) DO UPDATE SET n = t.n + excluded.n`, number, columns, values), pgx.NamedArgs{"p": f.ID, "n": n})
 			if err != nil {
 				return err
 			}
