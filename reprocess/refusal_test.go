@@ -167,7 +167,10 @@ func TestRetireRefusesWhatOthersDependOn(t *testing.T) {
 	if a.Code != job.ExitConflict {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "report")
+	has(t, a.Text, "view report")
+	if got := w.text(`SELECT relname::text FROM pg_class WHERE relname IN ('counts__v1', 'report') ORDER BY 1`); got != "counts__v1\nreport" || w.version(1).Phase != job.Standby {
+		t.Errorf("a refused retire leaves everything: %s, %+v", got, w.version(1))
+	}
 	if a := w.ask(2, reprocess.Retire, reprocess.Args{Now: true}); a.Code != job.ExitConflict {
 		t.Errorf("retire of live: %+v", a)
 	}

@@ -17,6 +17,8 @@ type Status struct {
 	Live        *string            `json:"live"`
 	Versions    []VersionStatus    `json:"versions"`
 	Deployments []DeploymentStatus `json:"deployments"`
+	// Warnings are about the database: old transactions, dead rows. Only where one job was asked for.
+	Warnings []string `json:"warnings"`
 }
 
 // VersionStatus is one version. Offsets and lags are sums over its partitions, null when one of them is unknown.
@@ -37,6 +39,7 @@ type VersionStatus struct {
 	Records           int64             `json:"records"`
 	DeadLetters       int64             `json:"dead_letters"`
 	StandbyUntil      *time.Time        `json:"standby_until"`
+	Pinned            bool              `json:"pinned"` // kept until it is unpinned
 	StaleSince        *time.Time        `json:"stale_since"`
 	RolledBackAt      *time.Time        `json:"rolled_back_at"`
 	ExitCode          *int              `json:"exit_code"`
@@ -93,7 +96,8 @@ func (r versionRow) status(parts []observationRow, now time.Time) VersionStatus 
 	v := VersionStatus{
 		Version: job.Number(r.Number).String(), Hash: r.Hash, Phase: r.Phase, PhaseSince: r.PhaseSince, Paused: r.PausedAt != nil,
 		Verdict: r.Verdict, Reason: r.Reason, Records: r.Records, DeadLetters: r.DeadLetters,
-		StandbyUntil: r.StandbyUntil, StaleSince: r.StaleSince, RolledBackAt: r.RolledBackAt, ExitCode: r.ExitCode, Error: r.Error, Incomplete: r.Incomplete,
+		StandbyUntil: r.StandbyUntil, Pinned: r.PinnedAt != nil, StaleSince: r.StaleSince, RolledBackAt: r.RolledBackAt, ExitCode: r.ExitCode,
+		Error: r.Error, Incomplete: r.Incomplete,
 		GitRevision: r.GitRevision, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
 		Partitions: make([]PartitionStatus, 0, len(parts)),
 	}

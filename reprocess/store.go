@@ -16,10 +16,14 @@ import (
 const uniqueViolation = "23505"
 
 // Store is what commands use of this package. It is safe for concurrent use.
-type Store struct{ pool *pg.Pool }
+type Store struct {
+	pool *pg.Pool
+	old  time.Duration // a transaction that status warns of is open for this long
+	dead int64         // a table that status warns of has this many dead rows
+}
 
 // NewStore makes a Store on a migrated control schema.
-func NewStore(pool *pg.Pool) *Store { return &Store{pool: pool} }
+func NewStore(pool *pg.Pool) *Store { return &Store{pool: pool, old: oldTransaction, dead: manyDead} }
 
 // jobRow is a row of kappactl.job.
 type jobRow struct {

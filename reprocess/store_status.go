@@ -19,6 +19,7 @@ type versionRow struct {
 	Phase        job.Phase
 	PhaseSince   time.Time
 	PausedAt     *time.Time
+	PinnedAt     *time.Time
 	Verdict      job.Verdict
 	Reason       string
 	StandbyUntil *time.Time
@@ -80,7 +81,7 @@ func (s *Store) statuses(ctx context.Context, name string) ([]Status, error) {
 	var out []Status
 	err := s.pool.Snapshot(ctx, func(tx *pg.Tx) error {
 		var err error
-		out, err = readStatuses(ctx, tx, name)
+		out, err = s.readStatuses(ctx, tx, name)
 		return err
 	})
 	if err != nil {
@@ -89,7 +90,7 @@ func (s *Store) statuses(ctx context.Context, name string) ([]Status, error) {
 	return out, nil
 }
 
-func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error) {
+func (s *Store) readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error) {
 	args := pgx.NamedArgs{"job": name}
 	type head struct {
 		jobRow
@@ -101,7 +102,7 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 	if err != nil {
 		return nil, err
 	}
-	versions, err := collect[versionRow](ctx, tx, `SELECT job, number, hash, phase, phase_since, paused_at, verdict, reason, standby_until,
+	versions, err := collect[versionRow](ctx, tx, `SELECT job, number, hash, phase, phase_since, paused_at, pinned_at, verdict, reason, standby_until,
 			rolled_back_at, stale_since, exit_code, error, git_revision, created_by, created_at, ended_at, warnings::text AS warnings,
 			coalesce(p.records, 0)::bigint + coalesce(g.records, 0)::bigint AS records,
 			d.dead_letters,
@@ -142,7 +143,7 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 	for _, h := range heads {
 		st := Status{
 			Job: job.Name(h.Name), Team: h.Team, View: h.view().String(), ViewName: h.view(),
-			Versions: []VersionStatus{}, Deployments: []DeploymentStatus{},
+			Versions: []VersionStatus{}, Deployments: []DeploymentStatus{}, Warnings: []string{},
 		}
 		if h.Live != nil {
 			live := job.Number(*h.Live).String()
@@ -159,6 +160,9 @@ func readStatuses(ctx context.Context, tx *pg.Tx, name string) ([]Status, error)
 		}
 		if name != "" {
 			if err := withTimings(ctx, tx, versions, st.Versions); err != nil {
+				return nil, err
+			}
+			if st.Warnings, err = s.warnings(ctx, tx, h.jobRow, versions); err != nil {
 				return nil, err
 			}
 		}

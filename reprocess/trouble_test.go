@@ -143,9 +143,7 @@ func TestAPartitionAddedInAReplayAndAfterItIsReadFromItsFirstOffset(t *testing.T
 	w.exact()
 	w.brokers.grow(7)
 	w.exact()
-	if n := len(w.version(1).Partitions); n != 4 {
-		t.Errorf("%d partitions", n)
-	}
+	w.await("fourth partition", func() bool { return len(w.version(1).Partitions) == 4 })
 }
 
 func TestAReplayGoesOnWhenMuchHasArrived(t *testing.T) {

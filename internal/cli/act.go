@@ -77,6 +77,13 @@ func (a act) do(ctx context.Context, c *client) (actResult, error) {
 	if err := c.needAgent(ctx, a.waitAgent); err != nil {
 		return actResult{}, err
 	}
+	notes, err := a.notes(ctx, c, ref)
+	if err != nil {
+		return actResult{}, err
+	}
+	for _, note := range notes {
+		a.progress("note: %s", note)
+	}
 	if a.confirm != nil {
 		if err := a.confirm(ref); err != nil {
 			return actResult{}, err
@@ -93,6 +100,14 @@ func (a act) do(ctx context.Context, c *client) (actResult, error) {
 		result.Checks = checksOf(ctx, c, reprocess.Deployment{Job: ref.Job, Number: ref.Number})
 	}
 	return result, nil
+}
+
+// notes are what a person should know before the act.
+func (a act) notes(ctx context.Context, c *client, ref job.Ref) ([]string, error) {
+	if a.verb != reprocess.Promote {
+		return nil, nil
+	}
+	return c.store.BeforePromote(ctx, views(), ref)
 }
 
 // ask writes the request and waits for the answer.
@@ -161,8 +176,13 @@ func (a act) plan(ctx context.Context, c *client, ref job.Ref) (actResult, error
 	if ref.Adopted() {
 		would[reprocess.Retire] = "end the way back to it; its table " + ref.Table() + ", which was there before the job, stays"
 	}
-	return actResult{
-		Job: ref.Job, Version: v.Version, Verb: a.verb, DryRun: true,
-		Message: fmt.Sprintf("would %s %s %s (%s, %s): %s", a.verb, ref.Job, v.Version, v.Phase, v.Verdict, would[a.verb]),
-	}, nil
+	notes, err := a.notes(ctx, c, ref)
+	if err != nil {
+		return actResult{}, err
+	}
+	message := fmt.Sprintf("would %s %s %s (%s, %s): %s", a.verb, ref.Job, v.Version, v.Phase, v.Verdict, would[a.verb])
+	for _, note := range notes {
+		message += "\nnote: " + note
+	}
+	return actResult{Job: ref.Job, Version: v.Version, Verb: a.verb, DryRun: true, Message: message}, nil
 }

@@ -97,7 +97,9 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 		return o.nothing(ctx, cl, staged)
 	}
 	if !o.streams() {
-		o.progress("%s", stagedLine(staged, staging.Hash))
+		if err := o.announce(ctx, cl, staged, staging.Hash); err != nil {
+			return err
+		}
 	}
 	if o.detach {
 		return o.detached(staged)
@@ -108,6 +110,19 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 		return err
 	}
 	return f.conclude(ctx, d, code, staged, o.sys.Now().Sub(started))
+}
+
+// announce says what was staged, and what readers should know before it is promoted.
+func (o deployOptions) announce(ctx context.Context, cl *client, staged reprocess.Staged, hash string) error {
+	o.progress("%s", stagedLine(staged, hash))
+	if staged.Live {
+		return nil
+	}
+	notes, err := cl.store.BeforePromote(ctx, views(), job.Ref{Job: staged.Job, Number: staged.Number})
+	for _, note := range notes {
+		o.progress("note: when it is promoted: %s", note)
+	}
+	return err
 }
 
 func (o deployOptions) staging(ctx context.Context, c *compiled, cluster string) reprocess.Staging {

@@ -113,7 +113,7 @@ func (o statusOptions) one(w io.Writer, s reprocess.Status) error {
 	if err := printChecks(w, style, []reprocess.Status{s}); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, deploymentLines(s))
+	_, err := io.WriteString(w, deploymentLines(s)+warningLines(style, s))
 	return err
 }
 
@@ -122,6 +122,9 @@ func deploymentLines(s reprocess.Status) string {
 	var b strings.Builder
 	for _, d := range s.Deployments {
 		fmt.Fprintf(&b, "\ndeployment %d of %s: %s", d.Deployment, d.Version, d.State)
+		if d.ObserveUntil != nil {
+			b.WriteString(", rollback window until " + render.Time(d.ObserveUntil))
+		}
 		if d.Message != "" {
 			b.WriteString(": " + d.Message)
 		}
@@ -129,6 +132,15 @@ func deploymentLines(s reprocess.Status) string {
 			b.WriteString("\nnext: " + d.Next)
 		}
 		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// warningLines are about the database under the job.
+func warningLines(style render.Style, s reprocess.Status) string {
+	var b strings.Builder
+	for _, text := range s.Warnings {
+		b.WriteString("\n" + style.Paint(render.Warn, "warning: ") + text + "\n")
 	}
 	return b.String()
 }

@@ -123,8 +123,16 @@ func reasonOf(v reprocess.VersionStatus) string {
 	if v.Phase.Ended() {
 		return v.Error
 	}
+	text := v.Reason
 	if v.StaleSince != nil {
-		return "stale since " + render.Time(v.StaleSince) + "; " + v.Reason
+		text = "stale since " + render.Time(v.StaleSince) + "; " + text
 	}
-	return v.Reason
+	switch {
+	case v.Phase != job.Standby:
+	case v.Pinned:
+		text = "pinned; " + text
+	case v.StandbyUntil != nil:
+		text = "kept until " + render.Time(v.StandbyUntil) + "; " + text
+	}
+	return text
 }
