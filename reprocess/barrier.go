@@ -14,6 +14,7 @@ import (
 type tryAgain struct {
 	cause    string
 	notReady bool
+	apart    bool // the versions did not come to the same offsets
 	blockers []Blocker
 	next     string // the command that tries again, when it is not the verb alone
 	err      error
@@ -61,7 +62,7 @@ func (c *Controller) barrier(ctx context.Context, by string, a, b job.Ref) (line
 			break
 		}
 		if c.Now().Sub(began) >= c.config.HoldFor {
-			return line{}, &tryAgain{cause: fmt.Sprintf("%s and %s did not come to the same offsets within %s", a, b, words(c.config.HoldFor))}
+			return line{}, &tryAgain{apart: true, cause: fmt.Sprintf("%s and %s did not come to the same offsets within %s", a, b, words(c.config.HoldFor))}
 		}
 		if !sleep(ctx, c.config.PollEvery) {
 			return line{}, ctx.Err()

@@ -35,7 +35,7 @@ func (c *Controller) sampledFirst(ctx context.Context, st *state) error {
 		return nil
 	}
 	v, fresh, err := lastVerdict(ctx, c.Pool, st.ref())
-	if err != nil || fresh && v.Verdict != job.Starting {
+	if err != nil || fresh && v.Verdict != job.Starting && v.Verdict != job.Ready { // ready: its phase follows at once
 		return err
 	}
 	return &tryAgain{cause: fmt.Sprintf("%s is %s: %s", st.ref(), v.Verdict, v.Reason), notReady: true}

@@ -133,6 +133,12 @@ func TestRollbackWithStaleGoesBackToAVersionBehind(t *testing.T) {
 	has(t, a.Text, "warning: counts/v1 was not up to date: 10 records, ", "readers miss what came since")
 	w.setIdle(1, false)
 	w.exact()
+	// A standby that follows is flipped to under the barrier, whatever the flag says.
+	w.await("v2 following", func() bool { v := w.version(2); return v.LagRecords != nil && *v.LagRecords == 0 })
+	if a := w.ask(2, reprocess.Rollback, reprocess.Args{Stale: true}); a.Code != job.ExitOK || strings.Contains(a.Text, "warning") {
+		t.Errorf("%+v", a)
+	}
+	w.exact()
 }
 
 func TestALiveVersionThatIsDownNeedsTheFlag(t *testing.T) {

@@ -2,6 +2,7 @@ package reprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -37,11 +38,17 @@ func (c *Controller) tryRollback(ctx context.Context, a actor, st *state, args A
 		return "", err
 	}
 	f := &flip{actor: a, st: st, from: live, args: args, back: true}
-	switch {
-	case args.Stale:
-		f.behind = behind.stale(st)
-	case !down && !live.Adopted():
+	if !down && !live.Adopted() && (!args.Stale || behind.moves(st)) {
 		f.by = c.holder(st.ref())
+		text, err := c.run(ctx, f)
+		var t *tryAgain
+		if !args.Stale || !errors.As(err, &t) || !t.apart {
+			return text, err
+		}
+		f.by = ""
+	}
+	if args.Stale {
+		f.behind = behind.String()
 	}
 	return c.run(ctx, f)
 }

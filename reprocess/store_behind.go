@@ -32,12 +32,9 @@ func (b behind) String() string {
 	return text
 }
 
-// stale says how far behind a version is that readers go back to all the same; empty when it is not behind.
-func (b behind) stale(st *state) string {
-	if b.Records != nil && *b.Records == 0 && *b.Age <= staleAfter.Seconds() && st.StaleSince == nil {
-		return ""
-	}
-	return b.String()
+// moves says that a version seems to follow, so that a barrier over it can be reached.
+func (b behind) moves(st *state) bool {
+	return b.Age != nil && *b.Age <= staleAfter.Seconds() && st.StaleSince == nil && st.PausedAt == nil && st.Verdict != job.Stalled
 }
 
 func seconds(s float64) string { return words(time.Duration(s * float64(time.Second))) }

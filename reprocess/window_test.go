@@ -122,8 +122,8 @@ func TestAPromoteSettlesTheRollOutBeforeItAndSaysSoBefore(t *testing.T) {
 func TestTheStandbysHashFlipsAtOnceAndASettledOnesToo(t *testing.T) {
 	w := firstLive(t, 100)
 	w.finish(w.stage("bbb", auto).Deployment, "live", job.ExitOK)
-	w.overdue()
 	w.sql(`UPDATE kappactl.version SET pinned_at = clock_timestamp() WHERE number = 1`)
+	w.overdue()
 	back := w.stage("aaa")
 	if !back.FlipOnly || back.Number != 1 {
 		t.Fatalf("%+v", back)

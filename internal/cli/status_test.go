@@ -51,6 +51,28 @@ func TestStatusOfOneJobShowsItsPartitionsToPeople(t *testing.T) {
 	}
 }
 
+func TestStatusShowsWhenARollbackWindowEndsAndWhatIsWrongWithTheDatabase(t *testing.T) {
+	until := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	s := reprocess.Status{
+		Deployments: []reprocess.DeploymentStatus{{Deployment: 4, Version: "v2", State: job.Observing, ObserveUntil: &until}},
+		Warnings:    []string{"table public.hits__v2 has 20000 dead rows"},
+	}
+	text := deploymentLines(s) + warningLines(render.Style{}, s)
+	for _, want := range []string{"deployment 4 of v2: observing, rollback window until 2026-03-04T05:06:07Z\n", "warning: table public.hits__v2 has 20000 dead rows\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	v := reprocess.VersionStatus{Phase: job.Standby, StandbyUntil: &until, Reason: "2 partitions within the limits"}
+	if got, want := reasonOf(v), "kept until 2026-03-04T05:06:07Z; 2 partitions within the limits"; got != want {
+		t.Errorf("reason %q, want %q", got, want)
+	}
+	v.Pinned, v.StaleSince = true, &until
+	if got, want := reasonOf(v), "pinned; stale since 2026-03-04T05:06:07Z; 2 partitions within the limits"; got != want {
+		t.Errorf("reason %q, want %q", got, want)
+	}
+}
+
 func TestReadinessIsNeverGivenForUnknown(t *testing.T) {
 	s := reprocess.Status{Deployments: []reprocess.DeploymentStatus{{Version: "v9", ExitCode: ptr(7)}}}
 	for name, c := range map[string]struct {

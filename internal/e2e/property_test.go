@@ -145,7 +145,7 @@ type history struct {
 // random records while agents are killed, and after each step compares every version that reads with one pass over the log.
 func TestTheViewEqualsOnePassAfterAnything(t *testing.T) {
 	t.Parallel()
-	settings := map[string]string{"rapid.checks": "6", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"}
+	settings := map[string]string{"rapid.checks": "5", "rapid.nofailfile": "true", "rapid.shrinktime": "10s"}
 	if soak {
 		settings["rapid.checks"] = "300"
 	}
