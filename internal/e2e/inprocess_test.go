@@ -3,18 +3,10 @@ package e2e_test
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
-	"io"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"net"
-	"net/url"
-	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	agents "github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/kafka"
@@ -28,7 +20,7 @@ import (
 // hosted is an agent in this process, with short leases. Its way to the database can be cut, which to everybody else is
 // kill -9: what it had begun is rolled back, what it held is held until the lease ends.
 type hosted struct {
-	way    *way
+	way    *proxy
 	cancel context.CancelFunc
 	ended  chan struct{}
 }
@@ -37,8 +29,8 @@ type hosted struct {
 func hostAgent(t *testing.T, brokers []string, dsn string) *hosted {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	h := &hosted{way: newWay(t, dsn), cancel: cancel, ended: make(chan struct{})}
-	pool, err := pg.Open(t.Context(), pg.Config{DSN: h.way.dsn, Application: "kappactl agent", MaxConns: 24})
+	h := &hosted{way: startProxy(t, hostOf(t, dsn)), cancel: cancel, ended: make(chan struct{})}
+	pool, err := pg.Open(t.Context(), pg.Config{DSN: h.way.dsn(dsn), Application: "kappactl agent", MaxConns: 24})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +46,8 @@ func hostAgent(t *testing.T, brokers []string, dsn string) *hosted {
 		speedlayer.Config{Lease: lease, Memory: 64 << 20})
 	store, views := &speedlayer.Store{}, serving.New(serving.Config{})
 	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Topics: admin, Replays: store, Positions: store, Gaps: store, Tables: views, Views: views, Expiry: store,
+		Pool: pool, Topics: admin, Records: admin, Replays: store, Queue: store, Positions: store, Gaps: store,
+		Tables: views, Views: views, Removals: views, Adoptions: views, Expiry: store,
 		Log: log, Now: time.Now, Rand: mathrand.New(mathrand.NewPCG(mathrand.Uint64(), 1)),
 	}, reprocess.Config{Tick: 50 * time.Millisecond, HoldFor: time.Second, RetryEvery: 20 * time.Millisecond, PollEvery: 5 * time.Millisecond})
 	a := agents.New(agents.Deps{Pool: pool, Runner: engine, Controller: controller, Log: log}, agents.Config{
@@ -65,7 +58,6 @@ func hostAgent(t *testing.T, brokers []string, dsn string) *hosted {
 		_ = a.Run(ctx) // one that is cut off does not end in time
 		admin.Close()
 		pool.Close()
-		h.way.close()
 	}()
 	t.Cleanup(func() { h.cut(); <-h.ended })
 	return h
@@ -73,101 +65,7 @@ func hostAgent(t *testing.T, brokers []string, dsn string) *hosted {
 
 // cut ends the agent without grace.
 func (h *hosted) cut() {
-	h.way.close()
+	_ = h.way.listen.Close()
+	h.way.cut()
 	h.cancel()
-}
-
-// way passes connections on to PostgreSQL until it is closed.
-type way struct {
-	dsn      string
-	listener net.Listener
-
-	mu   sync.Mutex // guards open and over
-	open map[net.Conn]bool
-	over bool
-}
-
-func newWay(t *testing.T, dsn string) *way {
-	t.Helper()
-	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	network, address := pgNetwork(config)
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Host = listener.Addr().String()
-	q := u.Query()
-	q.Del("host")
-	q.Del("port")
-	u.RawQuery = q.Encode()
-	w := &way{dsn: u.String(), listener: listener, open: map[net.Conn]bool{}}
-	go w.accept(network, address)
-	return w
-}
-
-func pgNetwork(c *pgx.ConnConfig) (network, address string) {
-	port := fmt.Sprint(c.Port)
-	if strings.HasPrefix(c.Host, "/") {
-		return "unix", c.Host + "/.s.PGSQL." + port
-	}
-	return "tcp", net.JoinHostPort(c.Host, port)
-}
-
-func (w *way) accept(network, address string) {
-	for {
-		from, err := w.listener.Accept()
-		if err != nil {
-			return
-		}
-		to, err := net.Dial(network, address)
-		if err != nil || !w.keep(from, to) {
-			_ = from.Close()
-			if err == nil {
-				_ = to.Close()
-			}
-			continue
-		}
-		for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
-			go func() {
-				_, _ = io.Copy(pair[0], pair[1])
-				w.drop(from, to)
-			}()
-		}
-	}
-}
-
-func (w *way) keep(conns ...net.Conn) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range conns {
-		w.open[c] = true
-	}
-	return !w.over
-}
-
-func (w *way) drop(conns ...net.Conn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range conns {
-		_ = c.Close()
-		delete(w.open, c)
-	}
-}
-
-// close ends every connection at once, and no other can be made.
-func (w *way) close() {
-	_ = w.listener.Close()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.over = true
-	for c := range w.open {
-		_ = c.Close()
-	}
 }
