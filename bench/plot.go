@@ -51,7 +51,7 @@ func (d *drawing) end() string {
 
 // barChart draws bars from the left, each with its note behind it.
 func barChart(title string, bars []bar) string {
-	const width, left, right, row = 860, 330, 150, 30
+	const width, left, right, row = 940, 420, 150, 30
 	most := 0.0
 	for _, b := range bars {
 		most = math.Max(most, b.value)
