@@ -151,3 +151,25 @@ func exitWith(code job.ExitCode) error {
 	}
 	return &codeError{Code: code}
 }
+
+// chain is an error and what it wraps, outermost first, one line each with its type: what --debug prints below the cause.
+func chain(err error) []string {
+	var out []string
+	for depth := ""; err != nil; depth += "  " {
+		out = append(out, fmt.Sprintf("%s%T: %s", depth, err, oneLine(err)))
+		switch wrapped := err.(type) { //nolint:errorlint // this level alone
+		case interface{ Unwrap() error }:
+			err = wrapped.Unwrap()
+		case interface{ Unwrap() []error }:
+			for _, one := range wrapped.Unwrap() {
+				for _, line := range chain(one) {
+					out = append(out, depth+"  "+line)
+				}
+			}
+			return out
+		default:
+			return out
+		}
+	}
+	return out
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -54,5 +55,23 @@ func TestNextCommandOfAnInterruptedWaitSaysHowToComeBack(t *testing.T) {
 	f := explain(ctx, withNext(errInterrupted, "kappactl wait a v1 --for live"))
 	if f.Code != job.ExitInterrupted || f.Next != "kappactl wait a v1 --for live" {
 		t.Errorf("got %+v", f)
+	}
+}
+
+func TestDebugPrintsWhatAnErrorWraps(t *testing.T) {
+	dsn := []string{"--dsn", "host=127.0.0.1 port=1 user=u dbname=d"}
+	code, _, plain := runCLI(t, append([]string{"status"}, dsn...)...)
+	debugged, _, errs := runCLI(t, append([]string{"status", "--debug"}, dsn...)...)
+	if code != job.ExitUnreachable || debugged != code || strings.Contains(plain, "debug:") || !strings.Contains(errs, "debug: *pg.ConnectError: ") ||
+		strings.Count(errs, "debug: ") < 3 || !strings.HasPrefix(errs, "error: PostgreSQL at 127.0.0.1:1: ") {
+		t.Errorf("exit %d and %d\n%s\nwith --debug:\n%s", code, debugged, plain, errs)
+	}
+	got := chain(fmt.Errorf("a: %w", errors.Join(errors.New("b"), fmt.Errorf("c: %w", errTimeout))))
+	want := []string{
+		"*fmt.wrapError: a: b c: timed out", "  *errors.joinError: b c: timed out", "    *errors.errorString: b", "    *fmt.wrapError: c: timed out",
+		"      *errors.errorString: timed out",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -54,6 +54,11 @@ func Run(ctx context.Context, sys System, args []string) job.ExitCode {
 		f.Next = cmd.CommandPath() + " --help"
 	}
 	a.tell("%s", f)
+	if a.flags.debug {
+		for _, line := range chain(err) {
+			a.tell("debug: %s\n", line)
+		}
+	}
 	return f.Code
 }
 
@@ -95,7 +100,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.Var(&a.flags.timeout, "timeout", "give up after this time with exit code 4; 0 = never (default: see the command)")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress on the error stream")
 	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours (also NO_COLOR)")
-	f.BoolVar(&a.flags.debug, "debug", false, "log what is done on the error stream")
+	f.BoolVar(&a.flags.debug, "debug", false, "log what is done, and all that an error wraps, on the error stream")
 }
 
 // defaultTimeout ends commands that say nothing else with the annotation timeoutKey.

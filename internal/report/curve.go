@@ -110,7 +110,7 @@ func newChart(origin time.Time, points []reprocess.LagPoint, title string, value
 	for i := range 5 {
 		v := top * float64(i) / 4
 		c.Ticks = append(c.Ticks, tick{y(v), words(v)})
-		c.Marks = append(c.Marks, tick{float64(chartWidth * i / 4), "+" + render.Duration(span*time.Duration(i)/4)})
+		c.Marks = append(c.Marks, tick{float64(chartWidth * i / 4), "+" + render.Duration(start.Sub(origin)+span*time.Duration(i)/4)})
 	}
 	return c
 }
