@@ -48,6 +48,10 @@ func (r *checkRun) run(ctx context.Context) error {
 		defer r.c.release(ctx, by)
 	}
 	err = r.c.Pool.Snapshot(ctx, func(tx *pg.Tx) error {
+		// Somebody may hold a table for long, as VACUUM FULL does. This statement takes no snapshot.
+		if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", slack.Milliseconds())); err != nil {
+			return err
+		}
 		if err := r.snapshot(ctx, tx, by); err != nil {
 			return err
 		}
