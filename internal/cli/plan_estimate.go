@@ -43,6 +43,9 @@ type planReplay struct {
 	DiskBytes    *int64 `json:"disk_bytes"`
 	StagingBytes *int64 `json:"staging_bytes"`
 	WALBytes     *int64 `json:"wal_bytes"`
+	// DiskFree is what PostgreSQL's disk has left; null when it cannot be seen from here, and DiskUnknown says why.
+	DiskFree    *int64 `json:"disk_free_bytes"`
+	DiskUnknown string `json:"disk_unknown,omitempty"`
 	// RecordsPerSecond is that of one worker, and ETAFrom where it comes from: "earlier replay" or "sample".
 	RecordsPerSecond *float64 `json:"records_per_second"`
 	ETASeconds       *float64 `json:"eta_seconds"`
@@ -98,6 +101,11 @@ func (o planOptions) estimate(ctx context.Context, cl *client, c *compiled, p re
 		return fmt.Errorf("measure a sample of %s: %w", c.spec.Job, err)
 	}
 	r.Replay.fill(c.spec, p, total, m, whole)
+	room, err := o.room(ctx, cl, &r.Replay)
+	if err != nil {
+		return err
+	}
+	r.Warnings = append(r.Warnings, room...)
 	r.Warnings = append(r.Warnings, retentionWarnings(p, oldest, r.Replay, o.sys.Now())...)
 	return nil
 }

@@ -66,6 +66,14 @@ func (r planResult) words() string {
 	return "stage " + r.Version + " (" + r.Hash + ") and replay from " + r.Replay.Start
 }
 
+// free is what PostgreSQL's disk has left.
+func (r planReplay) free() string {
+	if r.DiskFree == nil {
+		return "unknown, " + r.DiskUnknown
+	}
+	return render.Bytes(*r.DiskFree)
+}
+
 func (r planReplay) rows(add func(name, format string, args ...any)) {
 	for _, t := range r.Topics {
 		add("retention", "%s: %s", t.Topic, retentionText(t))
@@ -82,7 +90,7 @@ func (r planReplay) rows(add func(name, format string, args ...any)) {
 	}
 	add("records", "%s, %s (%s measured)", render.Count(*r.Records), render.Bytes(*r.Bytes), render.Count(r.Sampled))
 	add("rows", "%s", render.CountOf(r.Rows))
-	add("disk", "%s, and %s more during the replay", render.Bytes(*r.DiskBytes), render.Bytes(*r.StagingBytes))
+	add("disk", "%s, and %s more during the replay; free: %s", render.Bytes(*r.DiskBytes), render.Bytes(*r.StagingBytes), r.free())
 	add("WAL", "%s", render.Bytes(*r.WALBytes))
 	add("time", "%s at %s a worker (%s)", render.Seconds(r.ETASeconds), render.Rate(r.RecordsPerSecond), or(r.ETAFrom, "unknown"))
 }
