@@ -18,7 +18,7 @@ func freeBytes(folder string) (int64, error) {
 	if err := unix.Statfs(folder, &s); err != nil {
 		return 0, err
 	}
-	return int64(s.Bavail) * int64(s.Bsize), nil
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // it is a uint32 on macOS
 }
 
 // room compares what the replay needs with what the disks have.
