@@ -15,7 +15,7 @@ func sample() *result {
 	r := &result{CPUs: 2, Workers: 2, Partitions: 4, Codec: "none", Commit: "abc"}
 	limit := m
 	limit.Served = 2.5
-	r.add(limitName+" (franz-go, 2 clients): the limit", limit)
+	r.add(limitName+" (franz-go, 2 clients)", limit)
 	r.add("kappactl deploy, 2 workers", m)
 	r.Keys = []scale{{1000, m}, {10_000_000, m}}
 	r.Live = []following{{Partitions: 4, Lanes: 1, Agents: 1, Rate: 20_000, Seconds: 60, P50: 0.15, P99: 0.3}}

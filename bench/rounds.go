@@ -22,7 +22,7 @@ func (b *bench) variants() []variant {
 			return []measure{m}, err
 		}
 	}
-	clients := fmt.Sprintf("%s (franz-go, %d clients): the limit", limitName, min(b.workers, b.partitions))
+	clients := fmt.Sprintf("%s (franz-go, %d clients)", limitName, min(b.workers, b.partitions))
 	return []variant{
 		{partLimit, []string{clients, "the same, garbage collected as Go does by itself"}, b.limits},
 		{partDeploy, []string{fmt.Sprintf("kappactl deploy, %d workers", b.workers)}, deploy("pageviews", viewsJob, b.workers, &b.views)},
@@ -34,7 +34,7 @@ func (b *bench) variants() []variant {
 }
 
 // limitName begins the name of the row that ratios refer to.
-const limitName = "reading the topic and doing nothing"
+const limitName = "reading the topic, doing nothing"
 
 // rounds runs all variants in turn, so that what else the machine does hits all of them. A variant that fails is noted and takes no
 // part in later rounds.
