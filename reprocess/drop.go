@@ -167,7 +167,14 @@ func (c *Controller) drop(ctx context.Context, a actor, name job.Name, args Args
 		return err
 	}
 	c.hit(FaultDropCleaned)
-	return c.forget(ctx, a, name)
+	_, err = c.until(ctx, Drop, job.Ref{Job: name}, func(ctx context.Context) (string, error) {
+		err := c.forget(ctx, a, name)
+		if pg.Retryable(err) { // agents renew the leases of its deployments
+			err = &tryAgain{cause: "rows of the job are in use", err: err}
+		}
+		return "", err
+	})
+	return err
 }
 
 func (c *Controller) markDropped(ctx context.Context, a actor, name job.Name, keepView bool) error {
