@@ -10,8 +10,12 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// slowLock bounds the waits for our own rows in a flip.
-const slowLock = 2 * time.Second
+const (
+	// slowLock bounds the waits for our own rows in a flip.
+	slowLock = 2 * time.Second
+	// slowFlip bounds how long the transaction of a flip may stand still: once it has the view's lock, readers wait for it.
+	slowFlip = 3 * time.Second
+)
 
 // flip is one try to make readers see another version.
 type flip struct {
@@ -118,6 +122,9 @@ func (c *Controller) lockTrouble(ctx context.Context, kind string, view job.View
 // flipIn is the flip: what it is conditioned on first, then phases, history and the answer, the view last.
 func (c *Controller) flipIn(ctx context.Context, tx *pg.Tx, f *flip) (string, error) {
 	if err := lockTimeout(ctx, tx, slowLock); err != nil {
+		return "", err
+	}
+	if err := idleTimeout(ctx, tx, slowFlip); err != nil {
 		return "", err
 	}
 	j, err := lockJob(ctx, tx, job.Name(f.st.Job))

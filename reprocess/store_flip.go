@@ -171,6 +171,12 @@ func lockTimeout(ctx context.Context, tx *pg.Tx, d time.Duration) error {
 	return wrap(err, "set lock_timeout")
 }
 
+// idleTimeout bounds how long the transaction may stand still between two statements.
+func idleTimeout(ctx context.Context, tx *pg.Tx, d time.Duration) error {
+	_, err := tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', @timeout, true)`, pgx.NamedArgs{"timeout": fmt.Sprintf("%dms", d.Milliseconds())})
+	return wrap(err, "set idle_in_transaction_session_timeout")
+}
+
 func setPaused(ctx context.Context, tx *pg.Tx, ref job.Ref, paused bool) (bool, error) {
 	tag, err := tx.Exec(ctx, `UPDATE kappactl.version SET paused_at = CASE WHEN @paused::boolean THEN clock_timestamp() END
 		WHERE job = @job AND number = @number AND (paused_at IS NOT NULL) <> @paused::boolean`,

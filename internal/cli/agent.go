@@ -110,6 +110,7 @@ func (a *app) agentPool(ctx context.Context, s config.Settings) (*pg.Pool, error
 		return nil, err
 	}
 	c.MaxConns, c.Application, c.Answer = 32, "kappactl agent", answerWithin(s.Agent.Lease)
+	c.Idle = max(s.Agent.Lease, 3*time.Second)
 	pool, err := pg.Open(ctx, c)
 	if err != nil {
 		return nil, err

@@ -10,22 +10,23 @@ import (
 
 // The kinds of fault.
 const (
-	agentKilled  = "agent killed (`kill -9`)"
-	agentFrozen  = "agent frozen (`SIGSTOP`) and continued after another took over"
-	cutFromPG    = "connection to PostgreSQL lost"
-	pgStopped    = "PostgreSQL stopped (`-m immediate`) and started again"
-	brokerKilled = "broker killed and started again"
-	brokerSilent = "brokers silent (half-open: no error, no end)"
-	brokerCut    = "connection to the brokers lost"
-	brokerSlow   = "slow brokers: every answer late"
-	noLeader     = "one partition without a leader"
-	topicAgain   = "topic deleted and made again under its name"
-	newPartition = "partition added"
-	transacted   = "transactions of a producer"
-	recordsGone  = "records deleted by the log's retention"
-	unusable     = "a server that cannot be used"
-	readOnly     = "PostgreSQL takes no writes (a failover)"
-	clockStepped = "clock stepped"
+	agentKilled    = "agent killed (`kill -9`)"
+	agentFrozen    = "agent frozen (`SIGSTOP`) and continued after another took over"
+	cutFromPG      = "connection to PostgreSQL lost"
+	cutFromCommand = "connection of a command to PostgreSQL lost before the answer arrives"
+	pgStopped      = "PostgreSQL stopped (`-m immediate`) and started again"
+	brokerKilled   = "broker killed and started again"
+	brokerSilent   = "brokers silent (half-open: no error, no end)"
+	brokerCut      = "connection to the brokers lost"
+	brokerSlow     = "slow brokers: every answer late"
+	noLeader       = "one partition without a leader"
+	topicAgain     = "topic deleted and made again under its name"
+	newPartition   = "partition added"
+	transacted     = "transactions of a producer"
+	recordsGone    = "records deleted by the log's retention"
+	unusable       = "a server that cannot be used"
+	readOnly       = "PostgreSQL takes no writes (a failover)"
+	clockStepped   = "clock stepped"
 )
 
 const (
@@ -78,9 +79,10 @@ func faults() []fault {
 	for _, p := range points {
 		all = append(all, fault{what: agentKilled, when: at(p.point), does: alsoAgain})
 	}
-	all = append(all,
-		fault{what: agentFrozen, when: "records are read, nothing is written", does: "its claim is no longer the row's: its transaction changes nothing, and it drops the partitions"},
-	)
+	all = append(all, fault{what: agentFrozen, when: "records are read, nothing is written", does: "its claim is no longer the row's: its transaction changes nothing, and it drops what it held"})
+	for _, p := range frozenAt {
+		all = append(all, fault{what: agentFrozen, when: at(p), does: "the database ends its idle transaction; its claim is no longer the row's, and it drops what it held"})
+	}
 	for _, d := range []deed{cutBefore, cutAfter, halfOpen} {
 		for _, s := range slices.Concat(replayStatements, liveStatements, flipStatements) {
 			all = append(all, fault{what: d.kind(), when: s.name, does: d.cure(), soak: !slices.Contains(s.deeds(false), d)})
@@ -88,6 +90,13 @@ func faults() []fault {
 	}
 	for _, when := range []string{"another agent takes over, then the first is back", "the first is alone again"} {
 		all = append(all, fault{what: cutFromPG + " altogether", when: when, does: "its leases run out by the database's clock; when it is back nothing is its own any more"})
+	}
+	for _, s := range askStatements {
+		f := fault{what: cutFromCommand, when: s.name, does: "it asks again until it is answered"}
+		if s.code != 0 {
+			f.does, f.code, f.says = "it may or may not have been asked for, and that is said; the same command again goes on with what there is", s.code, s.says
+		}
+		all = append(all, f)
 	}
 	for _, s := range stoppedAt {
 		all = append(all, fault{what: pgStopped, when: s.when, does: "agents try again until it answers; what it holds decides what is done again"})

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -83,8 +84,11 @@ func toldOf(t *testing.T, o outcome, what, when string) {
 	f.shown()
 }
 
-// unproven lists the rows that no test has shown, when all tests have run.
+// unproven lists the rows that no test has shown, when all tests have run: none was left out by a flag or for want of Java.
 func unproven() (missing []string) {
+	if _, err := exec.LookPath("java"); err != nil && os.Getenv("CI") != "true" {
+		return nil
+	}
 	if flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != "" {
 		return nil
 	}

@@ -111,7 +111,7 @@ func Unreachable(err error) bool {
 	switch code := Code(err); {
 	case code == "":
 		return pgconn.Timeout(err) || pgconn.SafeToRetry(err) || errors.Is(err, pgx.ErrTxClosed) || isEOF(err)
-	case code[:2] == "08", code[:2] == "57", code == "53300":
+	case code[:2] == "08", code[:2] == "57", code == "53300", code == "25P03":
 		return code != "57014" // query cancelled by a timeout of ours is not a lost server
 	}
 	return false

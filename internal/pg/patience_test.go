@@ -71,3 +71,38 @@ func TestAConnectionThatTheDriverHasClosedIsALostServer(t *testing.T) {
 		t.Errorf("%v does not count as unreachable", err)
 	}
 }
+
+func TestATransactionThatStandsStillIsEnded(t *testing.T) {
+	t.Parallel()
+	pool, err := pg.Open(t.Context(), pg.Config{DSN: pgtest.Database(t), Idle: 100 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	other, err := pg.Open(t.Context(), pg.Config{DSN: pgtest.Database(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for name, in := range map[string]func(context.Context, func(*pg.Tx) error) error{
+		"read committed": pool.ReadCommitted, "snapshot": pool.Snapshot, "read only": pool.ReadOnly,
+	} {
+		err := in(t.Context(), func(tx *pg.Tx) error {
+			var pid int
+			if err := tx.QueryRow(t.Context(), `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
+				return err
+			}
+			there := true
+			for there {
+				if err := other.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)`, pid).Scan(&there); err != nil {
+					return err
+				}
+			}
+			_, err := tx.Exec(t.Context(), `SELECT 1`)
+			return err
+		})
+		if err == nil || !pg.Unreachable(err) {
+			t.Errorf("%s: %v, want an error that counts as unreachable", name, err)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type Config struct {
 	Application string        // application_name, default kappactl
 	MaxConns    int32         // default 8
 	Connect     time.Duration // connect timeout, default 5 s
+	Idle        time.Duration // how long a transaction may stand still between two statements before the server ends it; 0: for ever
 	Answer      time.Duration // for a statement whose context has no deadline and is not Long, default 30 s
 }
 
@@ -26,6 +27,7 @@ type Pool struct {
 	pool   *pgxpool.Pool
 	schema schema
 	answer patience
+	idle   time.Duration
 }
 
 // Open opens a pool and proves that one connection works. The error names no password.
@@ -56,7 +58,7 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 	}
 	// After a failover old connections may still lead to the server that was the primary: new ones find the one that is.
 	return &Pool{
-		pool: pool, schema: schema(or(c.Schema, DefaultSchema)),
+		pool: pool, schema: schema(or(c.Schema, DefaultSchema)), idle: c.Idle,
 		answer: patience{answer: or(c.Answer, defaultAnswer), turned: pool.Reset},
 	}, nil
 }
@@ -94,23 +96,30 @@ func (p *Pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return p.answer.queryRow(ctx, p.pool, p.schema.sql(sql), args)
 }
 
+// How transactions begin.
+const (
+	readCommitted  = "begin isolation level read committed"
+	repeatableRead = "begin isolation level repeatable read"
+	readOnly       = "begin isolation level repeatable read read only"
+)
+
 // ReadCommitted runs f in a READ COMMITTED transaction and commits when f returns nil.
 func (p *Pool) ReadCommitted(ctx context.Context, f func(*Tx) error) error {
-	return p.in(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, f)
+	return p.in(ctx, readCommitted, f)
 }
 
 // Snapshot runs f in a REPEATABLE READ transaction, whose statements all see the database of its first one.
 func (p *Pool) Snapshot(ctx context.Context, f func(*Tx) error) error {
-	return p.in(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, f)
+	return p.in(ctx, repeatableRead, f)
 }
 
 // ReadOnly runs f in a REPEATABLE READ transaction that cannot write.
 func (p *Pool) ReadOnly(ctx context.Context, f func(*Tx) error) error {
-	return p.in(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, f)
+	return p.in(ctx, readOnly, f)
 }
 
-func (p *Pool) in(ctx context.Context, o pgx.TxOptions, f func(*Tx) error) error {
-	tx, err := p.begin(ctx, o)
+func (p *Pool) in(ctx context.Context, begin string, f func(*Tx) error) error {
+	tx, err := p.begin(ctx, begin)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -132,8 +141,12 @@ func (p *Pool) in(ctx context.Context, o pgx.TxOptions, f func(*Tx) error) error
 	return nil
 }
 
-func (p *Pool) begin(ctx context.Context, o pgx.TxOptions) (pgx.Tx, error) {
+// begin opens a transaction. A process that is frozen in one would keep its locks from everybody, in a flip from readers too.
+func (p *Pool) begin(ctx context.Context, sql string) (pgx.Tx, error) {
 	ctx, end := p.answer.bound(ctx)
 	defer end()
-	return p.pool.BeginTx(ctx, o)
+	if p.idle > 0 {
+		sql += fmt.Sprintf("; SET LOCAL idle_in_transaction_session_timeout = %d", p.idle.Milliseconds())
+	}
+	return p.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: sql})
 }
