@@ -92,6 +92,7 @@ func explain(ctx context.Context, err error) failure {
 func unreachable(err error, f failure) (job.ExitCode, string) {
 	var (
 		database *pg.ConnectError
+		unsure   *pg.CommitError
 		schema   *pg.SchemaError
 		broker   *kafka.ConnectError
 	)
@@ -104,6 +105,8 @@ func unreachable(err error, f failure) (job.ExitCode, string) {
 		return job.ExitUnreachable, or(f.Next, broker.Cure())
 	case pg.Code(err) == "42501": // insufficient_privilege
 		return job.ExitUnreachable, or(f.Next, "kappactl init --print   # ends with the rights that are needed")
+	case errors.As(err, &unsure) && pg.Unreachable(err):
+		return job.ExitUnreachable, or(f.Next, "the same command again: what it asked for may have been written or not, and it goes on from there")
 	case pg.ReadOnly(err):
 		return job.ExitUnreachable, or(f.Next, "connect to the primary (target_session_attrs=read-write in the connection string finds it), or wait until the server takes writes")
 	case pg.Unreachable(err):
