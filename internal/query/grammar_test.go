@@ -122,8 +122,19 @@ func randomAggregate(r *rand.Rand, filter string) aggregateText {
 	default:
 		name, y, x := pick(r, "covar_pop", "covar_samp", "corr", "regr_slope", "regr_r2"), value(tame), value(tame)
 		call := fmt.Sprintf("%s(%s, %s)", name, y, x)
-		if name == "corr" || name == "regr_slope" { // NULL in PostgreSQL where DuckDB has NaN
-			return aggregateText{call + where, fmt.Sprintf("CASE WHEN regr_count(%s, %s)%s > 0 THEN coalesce(%s%[3]s, 'NaN') END", y, x, where, call)}
+		// Where all values are equal, PostgreSQL divides by what its rounding left over.
+		flat := func(v string) string {
+			both := only + "(" + y + ") IS NOT NULL AND (" + x + ") IS NOT NULL"
+			return fmt.Sprintf("min(%s) FILTER (WHERE %s) = max(%[1]s) FILTER (WHERE %[2]s)", v, both)
+		}
+		known := fmt.Sprintf("CASE WHEN regr_count(%s, %s)%s > 0 THEN coalesce(%s%[3]s, 'NaN') END", y, x, where, call) // NULL in PostgreSQL where DuckDB has NaN
+		switch name {
+		case "corr":
+			return aggregateText{call + where, fmt.Sprintf("CASE WHEN %s OR %s THEN 'NaN' ELSE %s END", flat(x), flat(y), known)}
+		case "regr_slope":
+			return aggregateText{call + where, fmt.Sprintf("CASE WHEN %s THEN 'NaN' ELSE %s END", flat(x), known)}
+		case "regr_r2":
+			return aggregateText{call + where, fmt.Sprintf("CASE WHEN %s THEN NULL WHEN %s THEN 1 ELSE %s%s END", flat(x), flat(y), call, where)}
 		}
 		return same(call)
 	}

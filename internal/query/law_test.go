@@ -144,6 +144,9 @@ func (l *law) upsert(layout job.Layout, rows [][]*string) {
 	list := strings.Join(columns, ", ")
 	selected := "SELECT " + strings.Join(casts, ", ") + " FROM unnest(" + strings.Join(params, ", ") + ") AS e (" + list + ")"
 	l.exec("INSERT INTO staged ("+list+") "+selected, args...)
+	if layout.Shape == job.Latest {
+		return // one row a key is for speedlayer's statement to keep
+	}
 	l.exec("INSERT INTO v AS t ("+list+") "+selected+" ON CONFLICT ("+strings.Join(keys, ", ")+") DO UPDATE SET ("+strings.Join(states, ", ")+
 		") = (SELECT "+strings.Join(combined, ", ")+" FROM (SELECT "+strings.Join(arriving, ", ")+") AS e)", args...)
 }
@@ -164,7 +167,11 @@ func (l *law) served(layout job.Layout, table string) [][]string {
 	if len(keys) > 0 {
 		sql += " GROUP BY " + strings.Join(keys, ", ")
 	}
-	return sorted(l.query(sql + ") s"))
+	sql += ") s"
+	if layout.Shape == job.Latest {
+		sql += " WHERE NOT s." + job.DeletedColumn
+	}
+	return sorted(l.query(sql))
 }
 
 // plain reads table as the view of one lane with keys does.

@@ -81,12 +81,14 @@ func TestJobSQLReachesNothingOutside(t *testing.T) {
 			"SELECT url, count(*) AS n FROM source, " + r + " AS o GROUP BY url",
 			"SELECT url, count(*) AS n FROM source WHERE EXISTS (FROM " + r + ") GROUP BY url",
 			"SELECT url, max((SELECT count(*) FROM " + r + ")) AS n FROM source GROUP BY url",
+			"SELECT o.url AS url FROM " + r + " AS o",
+			"SELECT url, (FROM " + r + ") AS n FROM source WHERE url IS NOT NULL",
 		}
 	}
 	for i, r := range relations {
 		queries := inPlaceOf(r)
 		if i > 8 { // each of the rest in two of the places
-			queries = []string{queries[0], queries[1+i%5]}
+			queries = []string{queries[0], queries[1+i%7]}
 		}
 		for _, query := range queries {
 			tr.refused(t, query)
@@ -98,6 +100,8 @@ func TestJobSQLReachesNothingOutside(t *testing.T) {
 			"SELECT CAST(" + value + " AS VARCHAR) AS k, count(*) AS n FROM source GROUP BY k",
 			"SELECT url, count(*) AS n FROM source WHERE CAST(" + value + " AS VARCHAR) <> url GROUP BY url",
 			"SELECT url, count(*) FILTER (WHERE CAST(" + value + " AS VARCHAR) = 'x') AS n FROM source GROUP BY url",
+			"SELECT url, CAST(" + value + " AS VARCHAR) AS n FROM source",
+			"SELECT url FROM source WHERE CAST(" + value + " AS VARCHAR) <> url",
 		}
 	}
 	for _, value := range []string{

@@ -312,3 +312,25 @@ SELECT url, count(*) AS n FROM source AT (VERSION => 1) GROUP BY url
 SELECT url, list_mode(string_split(user_id, ' ')) AS m FROM source
 -- random in a list that is put together
 SELECT url, array_to_string(list_transform(string_split(user_id, ' '), lambda x: x || CAST(random() AS VARCHAR)), ',') AS m FROM source
+-- a row with now
+SELECT url, now() AS seen FROM source
+-- a row with a position in the input
+SELECT url, row_number() OVER () AS n FROM source
+-- rows in an order
+SELECT url, ts FROM source ORDER BY ts LIMIT 5
+-- rows without doubles
+SELECT DISTINCT url FROM source
+-- rows of two queries
+SELECT url FROM source UNION ALL SELECT user_id FROM source
+-- rows of a join
+SELECT a.url AS url FROM source a JOIN source b ON a.id = b.id
+-- a row with a subquery
+SELECT url, (SELECT max(ts) FROM source) AS newest FROM source
+-- a row with a union
+SELECT url, union_value(a := small) AS u FROM source
+-- a row with a name of ours
+SELECT url AS _topic FROM source
+-- a row of a meta column that only upserts have
+SELECT url, _tombstone AS gone FROM source
+-- a row with an unnest beside others
+SELECT url, unnest([1, 2]) AS i, generate_series(1, 3) AS s FROM source QUALIFY i > 1
