@@ -31,7 +31,7 @@ check: need-go fmt lint test
 
 ## soak: the long tests at full size
 soak: need-go need-postgres
-	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill|TestCut|TestPostgreSQLStopped|TestTheViewEquals' ./internal/e2e
+	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill|TestCut|TestPostgreSQLStopped|TestAPartition|TestTheViewEquals' ./internal/e2e
 
 ## pictures: docs/images, taken of the real program
 pictures: build need-postgres
