@@ -34,9 +34,16 @@ func (c *Controller) sampledFirst(ctx context.Context, st *state) error {
 	if st.Phase != job.CatchingUp || st.PausedAt != nil {
 		return nil
 	}
-	v, fresh, err := lastVerdict(ctx, c.Pool, st.ref())
-	if err != nil || fresh && v.Verdict != job.Starting && v.Verdict != job.Ready { // ready: its phase follows at once
+	v, err := freshVerdict(ctx, c.Pool, st.ref())
+	if err != nil {
 		return err
+	}
+	switch v.Verdict {
+	case job.Ready: // its phase follows at once
+	case job.Unknown, job.Starting, job.Stalled: // workers may be about to take it up
+	case job.Unhealthy, job.BlockedByTxn, job.ReplayingRanges, job.NotConverging, job.Lagging, job.Holding:
+		st.Verdict, st.Reason = v.Verdict, v.Reason
+		return nil
 	}
 	return &tryAgain{cause: fmt.Sprintf("%s is %s: %s", st.ref(), v.Verdict, v.Reason), notReady: true}
 }

@@ -81,14 +81,15 @@ func (w *watch) sample(ctx context.Context, st *state) (sampled, error) {
 	if err := w.warn(ctx, st, rows); err != nil {
 		return out, err
 	}
+	// The verdict first: how young it is is told by the samples, so it must never be older than they are.
+	down := out.fault.Kind != job.FaultNone && !candidate(st.Phase)
+	if err := setVerdict(ctx, w.c.Pool, st, out.verdict, down); err != nil {
+		return out, err
+	}
 	if err := writeObservations(ctx, w.c.Pool, st, rows); err != nil {
 		return out, err
 	}
-	if err := w.keepLag(ctx, st, rows); err != nil {
-		return out, err
-	}
-	down := out.fault.Kind != job.FaultNone && !candidate(st.Phase)
-	return out, setVerdict(ctx, w.c.Pool, st, out.verdict, down)
+	return out, w.keepLag(ctx, st, rows)
 }
 
 // ask asks the brokers, and says why when they do not answer for all topics.

@@ -105,24 +105,20 @@ func readSeeds(ctx context.Context, db pg.DB, st *state) ([]seedRow, error) {
 
 // freshVerdict reads the verdict on a version, as far as its samples are younger than staleAfter.
 func freshVerdict(ctx context.Context, db pg.DB, ref job.Ref) (Judged, error) {
-	j, _, err := lastVerdict(ctx, db, ref)
-	return j, err
-}
-
-// lastVerdict is freshVerdict, and says whether the verdict comes from samples younger than staleAfter.
-func lastVerdict(ctx context.Context, db pg.DB, ref job.Ref) (j Judged, fresh bool, err error) {
-	err = db.QueryRow(ctx, `SELECT verdict, reason,
+	var j Judged
+	var fresh bool
+	err := db.QueryRow(ctx, `SELECT verdict, reason,
 			coalesce((SELECT min(sampled_at) FROM kappactl.observation o WHERE o.job = v.job AND o.number = v.number)
 				> clock_timestamp() - @age::interval, false)
 		FROM kappactl.version v WHERE job = @job AND number = @number`,
 		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number), "age": microseconds(staleAfter)}).Scan(&j.Verdict, &j.Reason, &fresh)
 	if err != nil {
-		return j, false, fmt.Errorf("read verdict of %s: %w", ref, err)
+		return j, fmt.Errorf("read verdict of %s: %w", ref, err)
 	}
 	if !fresh {
-		return Judged{job.Unknown, "the last sample is older than 5s"}, false, nil
+		return Judged{job.Unknown, "the last sample is older than 5s"}, nil
 	}
-	return j, true, nil
+	return j, nil
 }
 
 func microseconds(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.Microseconds()) }
