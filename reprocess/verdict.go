@@ -222,7 +222,7 @@ func Overall(parts []Judged, w Whole) Judged {
 		return holding(w, parts)
 	}
 	if count > 1 {
-		worst.Reason = fmt.Sprintf("%s (and %d partitions more)", worst.Reason, count-1)
+		worst.Reason = fmt.Sprintf("%s (and %s more)", worst.Reason, plural(int64(count-1), "partition", "partitions"))
 	}
 	return worst
 }
@@ -231,7 +231,7 @@ func holding(w Whole, parts []Judged) Judged {
 	if w.Good < w.StableFor {
 		return Judged{job.Holding, fmt.Sprintf("within the limits for %s of %s", words(w.Good), words(w.StableFor))}
 	}
-	return Judged{job.Ready, fmt.Sprintf("%d partitions within the limits", len(parts))}
+	return Judged{job.Ready, plural(int64(len(parts)), "partition", "partitions") + " within the limits"}
 }
 
 // within says that a verdict is no reason to wait but for the stable period.

@@ -117,6 +117,21 @@ func TestReadyHoldsUntilItWasStable(t *testing.T) {
 	}
 }
 
+func TestTheWorstPartitionSpeaksForTheOthers(t *testing.T) {
+	bad := Judged{job.Stalled, "no progress for 30s"}
+	for want, parts := range map[string][]Judged{
+		bad.Reason:                              {{job.Ready, ""}, bad},
+		bad.Reason + " (and 1 partition more)":  {bad, {job.Ready, ""}, bad},
+		bad.Reason + " (and 2 partitions more)": {bad, bad, bad},
+		"1 partition within the limits":         {{job.Ready, ""}},
+		"2 partitions within the limits":        {{job.Ready, ""}, {job.Ready, ""}},
+	} {
+		if got := Overall(parts, Whole{Phase: job.CatchingUp}); got.Reason != want {
+			t.Errorf("got %q, want %q", got.Reason, want)
+		}
+	}
+}
+
 func anySample(t *rapid.T) Sample {
 	offset := rapid.Int64Range(0, 50)
 	span := func(label string) time.Duration {

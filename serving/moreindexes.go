@@ -24,10 +24,12 @@ func moreIndex(ref job.Ref, columns []string) string {
 type madeIndex struct {
 	Name    string
 	IsValid bool
+	Columns []string
 }
 
-// moreIndexes makes the indexes that the layout lists and drops those of ours that it does not list. While the table is in
-// use that is done CONCURRENTLY; one that was left unfinished is made again.
+// moreIndexes makes the indexes that the layout lists and drops those of ours that it does not list: ours are those that have
+// the name of their columns, whatever else people made on the table. While the table is in use that is done CONCURRENTLY; one
+// that was left unfinished is made again.
 func moreIndexes(ctx context.Context, db pg.DB, ref job.Ref, schema string, l job.Layout, inUse bool) error {
 	concurrently := ""
 	if inUse {
@@ -47,6 +49,9 @@ func moreIndexes(ctx context.Context, db pg.DB, ref job.Ref, schema string, l jo
 	}
 	made := map[string]bool{}
 	for _, i := range have {
+		if i.Name != moreIndex(ref, i.Columns) {
+			continue
+		}
 		if _, keep := wanted[i.Name]; keep && i.IsValid {
 			made[i.Name] = true
 			continue

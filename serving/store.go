@@ -53,10 +53,12 @@ const selectIndex = `SELECT i.indexrelid IS NOT NULL AS is_index, coalesce(t.rel
 	LEFT JOIN pg_class t ON t.oid = i.indrelid
 	WHERE n.nspname = @schema AND c.relname = @name`
 
-// selectMoreIndexes lists the indexes of serve.indexes on a version table, by their names.
-const selectMoreIndexes = `SELECT c.relname::text AS name, i.indisvalid AND i.indisready AS is_valid
+// selectMoreIndexes lists the indexes on a version table that may be of serve.indexes, with their columns.
+const selectMoreIndexes = `SELECT c.relname::text AS name, i.indisvalid AND i.indisready AS is_valid,
+	ARRAY(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(num, pos)
+		JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num ORDER BY k.pos) AS columns
 	FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
-	WHERE n.nspname = @schema AND t.relname = @table AND NOT i.indisunique AND c.relname ~ '_by_[0-9a-f]{8}$' ORDER BY 1`
+	WHERE n.nspname = @schema AND t.relname = @table AND NOT i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL ORDER BY 1`
 
 // selectDependants lists what reads a table through pg_depend: rules belong to the view that they make, everything else
 // speaks for itself. Dependencies on the table's row type count as well.

@@ -45,6 +45,9 @@ const selectAdditions = `WITH target AS (
 			FROM target t, aclexplode(t.relacl) x WHERE x.grantee <> t.relowner
 			AND NOT (x.privilege_type = 'SELECT' AND EXISTS (SELECT FROM pg_class v WHERE v.relnamespace = t.relnamespace AND v.relname = @view AND v.relowner = x.grantee))
 		UNION ALL
+		SELECT 'grant', x.privilege_type || ' (' || quote_ident(a.attname) || ') to ' || CASE WHEN x.grantee = 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(x.grantee)) END
+			FROM target t JOIN pg_attribute a ON a.attrelid = t.oid AND NOT a.attisdropped, aclexplode(a.attacl) x WHERE x.grantee <> t.relowner
+		UNION ALL
 		SELECT 'policy', p.polname::text FROM pg_policy p JOIN target t ON p.polrelid = t.oid
 		UNION ALL
 		SELECT 'policy', 'row level security is enabled' FROM target t WHERE t.relrowsecurity

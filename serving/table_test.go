@@ -229,10 +229,12 @@ func TestIndexesOfTheJobFileAreMadeMadeAgainAndDropped(t *testing.T) {
 	if got := defs(); got != "(url)\n(url, hour)" {
 		t.Errorf("made %s", got)
 	}
+	exec(t, pool, `CREATE INDEX mine_by_0123abcd ON hits__v1 (views); CREATE INDEX hits__v1_by_0123abcd ON hits__v1 (url, views);
+		CREATE INDEX "`+moreIndex(ref(1), []string{"hour"})+`" ON hits__v1 (hour) WHERE views > 1`)
 	exec(t, pool, `UPDATE pg_index SET indisvalid = false WHERE indexrelid = to_regclass('public.'||quote_ident($1))`, moreIndex(ref(1), []string{"url"}))
 	l.Indexes = [][]string{{"url"}, {"views"}}
 	must(t, store.Index(t.Context(), pool, ref(1), "public", l))
-	if got := defs(); got != "(url)\n(views)" {
+	if got := defs(); got != "(hour) WHERE (views > 1)\n(url)\n(url, views)\n(views)\n(views)" { // people's own ones stay, whatever their names
 		t.Errorf("after the change %s", got)
 	}
 	if got := text(t, pool, `SELECT bool_and(indisvalid)::text FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relname = 'hits__v1'`); got != "true" {
