@@ -98,7 +98,10 @@ func TestAReplayThatNobodyMayReadTakesNoPlace(t *testing.T) {
 	before(1)
 	exec(t, r.pool, `UPDATE kappactl.version SET paused_at = clock_timestamp() WHERE number = 1`, nil)
 	before(0)
-	exec(t, r.pool, `UPDATE kappactl.version SET paused_at = NULL WHERE number = 1`, nil)
+	exec(t, r.pool, `UPDATE kappactl.version SET paused_at = NULL, dialect = dialect + 1 WHERE number = 1`, nil)
+	before(0)
+	exec(t, r.pool, `UPDATE kappactl.version SET dialect = dialect - 1 WHERE number = 1`, nil)
+	before(1)
 	exec(t, r.pool, `UPDATE kappactl.segment SET state = 'failed', fault = 'gap' WHERE number = 1`, nil)
 	before(0)
 }
