@@ -104,12 +104,12 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if o.detach {
 		return o.detached(staged)
 	}
-	f := follower{app: o.app, client: cl, deployment: staged.Deployment, goal: o.until, resumed: staged.Resumed, reportDir: o.report}
+	f := follower{app: o.app, client: cl, deployment: staged.Deployment, goal: o.until, resumed: staged.Resumed, reportDir: o.report, began: started}
 	d, code, err := f.run(ctx)
 	if err != nil {
 		return err
 	}
-	return f.conclude(ctx, d, code, staged, o.sys.Now().Sub(started))
+	return f.conclude(ctx, d, code, staged)
 }
 
 // announce says what was staged, and what readers should know before it is promoted.

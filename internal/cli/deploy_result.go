@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"strings"
-	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
@@ -88,11 +86,11 @@ func (o deployOptions) alone(r deployResult) error {
 
 // conclude prints where the deployment that was followed is, where its time went, what its checks said and where its report is, and ends
 // with code.
-func (f *follower) conclude(ctx context.Context, d reprocess.Deployment, code job.ExitCode, s reprocess.Staged, took time.Duration) error {
+func (f *follower) conclude(ctx context.Context, d reprocess.Deployment, code job.ExitCode, s reprocess.Staged) error {
 	a := f.app
 	result := deployResult{
 		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
-		Seconds: math.Round(took.Seconds()*1000) / 1000, Resumed: s.Resumed, Applied: s.Applied, Message: d.Message, Next: d.Next,
+		Seconds: f.took(), Resumed: s.Resumed, Applied: s.Applied, Message: d.Message, Next: d.Next,
 		Timings: timingsOf(ctx, f.client, d), Checks: checksOf(ctx, f.client, d), Report: f.client.reported(ctx, a, f.reportDir, d.ID),
 	}
 	if code != job.ExitOK {
@@ -109,7 +107,7 @@ func (f *follower) conclude(ctx context.Context, d reprocess.Deployment, code jo
 	if result.Next == "" && d.State == job.Waiting && d.Phase == job.Verified {
 		result.Next = fmt.Sprintf("kappactl promote %s %s", d.Job, d.Number)
 	}
-	result.Message = fmt.Sprintf("%s %s is %s: %s in %s", d.Job, d.Number, d.Phase, render.Plural(d.Records, "record"), render.Duration(took))
+	result.Message = fmt.Sprintf("%s %s is %s: %s in %s", d.Job, d.Number, d.Phase, render.Plural(d.Records, "record"), render.Duration(a.sys.Now().Sub(f.began)))
 	if s.Live {
 		result.Message = appliedLine(s)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -41,6 +42,12 @@ type follower struct {
 	line       progressLine
 	stream     *stream // with --output jsonl
 	reportDir  string  // empty: no report
+	began      time.Time
+}
+
+// took is how long the command has taken so far, in seconds to the millisecond.
+func (f *follower) took() float64 {
+	return math.Round(f.sys.Now().Sub(f.began).Seconds()*1000) / 1000
 }
 
 // run returns the deployment as it then is and the exit code.
@@ -82,7 +89,7 @@ func (f *follower) broken(ctx context.Context, d reprocess.Deployment, err error
 	e := explain(ctx, err)
 	return errors.Join(err, f.end(deployResult{
 		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: e.Code, Records: d.Records,
-		Resumed: f.resumed, Message: strings.Join(e.Causes, "; "), Next: e.Next,
+		Seconds: f.took(), Resumed: f.resumed, Message: strings.Join(e.Causes, "; "), Next: e.Next,
 	}))
 }
 

@@ -171,7 +171,7 @@ func (s *stream) happened(e reprocess.PastEvent) {
 			s.line(streamPhase{s.head("phase", e.At), detail.To, s.last.State, s.last.Paused})
 			s.last.Phase, s.phaseAt = detail.To, e.At
 		}
-	case strings.HasPrefix(e.Kind, "checks "):
+	case len(detail.Checks) > 0: // before the flip all of a run, after it one
 		for _, c := range detail.Checks {
 			s.line(streamCheck{s.head("check", e.At), c.Name, string(c.Outcome), c.Detail})
 		}

@@ -93,8 +93,9 @@ func TestDeployStreamsWhatHappens(t *testing.T) {
 	f.out.await(t, `"kind":"start","schema":1,"job":"pageviews","version":"v1","deployment":1,"phase":"staged","resumed":false`)
 	f.exec(`INSERT INTO kappactl.event (job, number, deployment, kind, message, detail) VALUES
 		('pageviews', 1, 1, 'phase', '', '{"from": "catching_up", "to": "caught_up"}'), ('pageviews', 1, 1, 'warning', 'column x is NULL', '{}'),
-		('pageviews', 1, 1, 'checks failed', '', '{"checks": [{"name": "not_empty", "outcome": "pass"}, {"name": "close", "outcome": "fail", "detail": "it returned false"}]}')`)
-	f.out.await(t, `"check":"close","outcome":"fail","detail":"it returned false"`)
+		('pageviews', 1, 1, 'checks failed', '', '{"checks": [{"name": "not_empty", "outcome": "pass"}, {"name": "close", "outcome": "fail", "detail": "it returned false"}]}'),
+		('pageviews', 1, 1, 'check passed', 'after the flip: check "later": pass', '{"checks": [{"name": "later", "outcome": "pass"}]}')`)
+	f.out.await(t, `"check":"later","outcome":"pass"`)
 	f.exec(`UPDATE kappactl.version SET phase = 'live', phase_since = clock_timestamp(), verdict = 'ready', reason = ''`)
 	f.exec(`UPDATE kappactl.deployment SET state = 'settled', promoted_at = clock_timestamp(), ended_at = clock_timestamp()`)
 	f.ends(job.ExitOK)
@@ -105,7 +106,7 @@ func TestDeployStreamsWhatHappens(t *testing.T) {
 		}
 	}
 	want := []string{
-		"start", "event deploy", "phase caught_up rolling_out", "warning", "check not_empty", "check close", "phase live settled", "verdict ready", "end",
+		"start", "event deploy", "phase caught_up rolling_out", "warning", "check not_empty", "check close", "check later", "phase live settled", "verdict ready", "end",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\n%s", diff, f.out)
@@ -129,6 +130,9 @@ func TestAStreamThatIsInterruptedEndsWithTheCode(t *testing.T) {
 	f.start("wait", "pageviews", "--for", "live", "-o", "jsonl", "--timeout", "300ms")
 	f.ends(job.ExitTimeout)
 	kinds = checkStream(t, f.out.String())
+	if strings.Contains(f.out.String(), `"seconds":0,`) {
+		t.Errorf("it took no time: %s", f.out)
+	}
 	if kinds[0] != "start" || slices.Contains(kinds, "event deploy") || !strings.Contains(f.out.String(), `"exit_code":4`) {
 		t.Errorf("a command that comes back repeats nothing: %s", f.out)
 	}

@@ -58,12 +58,12 @@ func runWait(ctx context.Context, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	f := follower{app: o.app, client: c, deployment: id, goal: o.goal, resumed: true, reportDir: o.report}
+	f := follower{app: o.app, client: c, deployment: id, goal: o.goal, resumed: true, reportDir: o.report, began: started}
 	d, code, err := f.run(ctx)
 	if err != nil {
 		return err
 	}
-	return f.conclude(ctx, d, code, reprocess.Staged{}, o.sys.Now().Sub(started))
+	return f.conclude(ctx, d, code, reprocess.Staged{})
 }
 
 // version is the one asked for, else the job's newest that has not ended; when all have, the newest of all.
