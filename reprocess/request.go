@@ -160,7 +160,11 @@ func nothingTo(name job.Name, verb Verb, st jobVersions) error {
 	phases := ""
 	for _, v := range st.versions {
 		if v.EndedAt == nil {
-			phases += fmt.Sprintf(" %s is %s.", job.Number(v.Number), v.Phase)
+			phases += fmt.Sprintf(" %s is %s", job.Number(v.Number), v.Phase)
+			if v.Paused {
+				phases += " and paused"
+			}
+			phases += "."
 		}
 	}
 	return refuse(job.ExitConflict, "kappactl status "+string(name), "job %q has no version to %s.%s", name, verb, phases)

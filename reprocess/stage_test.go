@@ -271,6 +271,12 @@ func TestResolveNamesTheOneVersionOrListsThem(t *testing.T) {
 	if _, err := s.Resolve(t.Context(), "pageviews", Pause); code(t, err) != job.ExitUsage || !strings.Contains(err.Error(), "v3, v1") {
 		t.Errorf("pause: %v", err)
 	}
+	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.version SET paused_at = clock_timestamp() WHERE number <> 2`); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Resolve(t.Context(), "pageviews", Pause); code(t, err) != job.ExitConflict || !strings.Contains(err.Error(), "v3 is staged and paused. v2 is live. v1 is standby and paused.") {
+		t.Errorf("pause again: %v", err)
+	}
 }
 
 func TestARequestIsAnsweredOnce(t *testing.T) {
