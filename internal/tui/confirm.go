@@ -124,6 +124,7 @@ func consequence(a Act, s reprocess.Status) string {
 		return number + " goes on where it stopped."
 	case reprocess.Retire:
 		return "Stops the work of " + number + " for good and drops its table."
+	case reprocess.Drop, reprocess.Adopt: // of a whole job: commands have them, no key does
 	}
 	return ""
 }
