@@ -53,7 +53,7 @@ func (q survey) compare(ctx context.Context, c histories) (Lost, error) {
 	if len(Coverage(c.covered, c.begins, nil)) == 0 {
 		return Lost{}, nil
 	}
-	kept, err := keptOffsets(ctx, q.topics, c.liveSpec, c.candidate, q.now)
+	kept, err := Kept(ctx, q.topics, c.liveSpec, c.candidate, q.now)
 	if err != nil {
 		return Lost{}, err
 	}

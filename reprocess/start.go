@@ -176,10 +176,28 @@ func covered(positions []job.Position) []Start {
 	return out
 }
 
-// keptOffsets is where the time that both versions keep begins; nil when one of them keeps everything.
-func keptOffsets(ctx context.Context, topics Topics, live, candidate *job.Spec, now time.Time) (map[job.Partition]int64, error) {
+// Kept is where the time begins that two versions keep (serve.keep), by partition. A partition of which the log holds nothing
+// older than that time, and no longer all of it, is not among them: what it lost may be of that time. It is nil when one of the
+// two keeps everything.
+func Kept(ctx context.Context, topics Topics, live, candidate *job.Spec, now time.Time) (map[job.Partition]int64, error) {
 	if live.Serve.Keep <= 0 || candidate.Serve.Keep <= 0 {
 		return nil, nil //nolint:nilnil // nothing expires
 	}
-	return offsetsAt(ctx, topics, candidate.Source.Topics, now.Add(-min(live.Serve.Keep, candidate.Serve.Keep)))
+	kept, err := offsetsAt(ctx, topics, candidate.Source.Topics, now.Add(-min(live.Serve.Keep, candidate.Serve.Keep)))
+	if err != nil {
+		return nil, err
+	}
+	log, err := topics.Offsets(ctx, candidate.Source.Topics)
+	if err != nil {
+		return nil, fmt.Errorf("offsets of the start of the log: %w", err)
+	}
+	for _, p := range log {
+		if p.Err != nil {
+			return nil, fmt.Errorf("where the log of %s begins: %w", p.Partition, p.Err)
+		}
+		if p.Start > 0 && kept[p.Partition] <= p.Start {
+			delete(kept, p.Partition)
+		}
+	}
+	return kept, nil
 }

@@ -66,10 +66,17 @@ func (e *examination) database(ctx context.Context) bool {
 		return false
 	}
 	took := e.sys.Now().Sub(began)
+	e.server(facts, direct)
+	e.clock(facts.Now, began, took)
+	return true
+}
+
+// server notes what the server is, what is between it and us, and what the role lacks.
+func (e *examination) server(facts serverFacts, direct bool) {
 	if facts.Version < oldestServer {
-		e.note(check, healthFailed, "upgrade PostgreSQL to 15 or later", "PostgreSQL %s; version tables need 15 or later", facts.Printed)
+		e.note("database", healthFailed, "upgrade PostgreSQL to 15 or later", "PostgreSQL %s; version tables need 15 or later", facts.Printed)
 	} else {
-		e.note(check, healthOK, "", "PostgreSQL %s, database %s, role %s", facts.Printed, facts.Database, facts.Role)
+		e.note("database", healthOK, "", "PostgreSQL %s, database %s, role %s", facts.Printed, facts.Database, facts.Role)
 	}
 	if direct {
 		e.note("pooler", healthOK, "", "none in between")
@@ -83,8 +90,6 @@ func (e *examination) database(ctx context.Context) bool {
 	if !facts.Stats {
 		e.note("statistics", healthWarning, "GRANT pg_read_all_stats TO "+pg.Ident(facts.Role), "role %s does not see other sessions: a promote may wait for readers that would not be harmed", facts.Role)
 	}
-	e.clock(facts.Now, began, took)
-	return true
 }
 
 // clock compares the database's clock with ours in the middle of the question.

@@ -24,6 +24,9 @@ func TestBehindATransactionPooler(t *testing.T) {
 			produceClicks(t, brokers, topic, 0, 10_000)
 			w.ok("init")
 			first, second := w.serve(), w.serve()
+			if out := w.ok("doctor"); !strings.Contains(out, "a connection pooler is in between") {
+				t.Error(out)
+			}
 			w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)))
 			w.equal("clicks")
 			produceClicks(t, brokers, topic, 10_000, 5000)

@@ -121,8 +121,11 @@ func gone(s *span, why string, args ...any) loss {
 	return loss{span: s, why: fmt.Sprintf("%s: ", s) + fmt.Sprintf(why, args...), whole: true}
 }
 
-// refuse says what is gone and what can be done.
-func refuse(ref job.Ref, lost []loss) error {
+// keepLonger is the cure where nothing tells which rows the log still holds whole.
+const keepLonger = "keep the log for longer; a version that is replayed anew covers only what the log holds then, and can be verified (kappactl deploy FILE of a changed job)"
+
+// refuse says what is gone and what can be done. timed says that the rows have a time key.
+func refuse(ref job.Ref, lost []loss, timed bool) error {
 	reasons := make([]string, len(lost))
 	whole := false
 	for i, l := range lost {
@@ -130,14 +133,33 @@ func refuse(ref job.Ref, lost []loss) error {
 		whole = whole || l.whole
 	}
 	next := fmt.Sprintf("kappactl verify %s %s --from-log-start", ref.Job, ref.Number)
-	if whole {
+	switch {
+	case whole:
 		next = "deploy the job again from what the log holds"
+	case !timed:
+		next = keepLonger
 	}
 	return &job.Refusal{
 		Code:  job.ExitGap,
 		Cause: fmt.Sprintf("%s cannot be compared with the whole log: %s", ref, strings.Join(reasons, "; ")),
 		Next:  next,
 	}
+}
+
+// untimed refuses to compare what the log still holds when no key says which rows these are.
+func untimed(shape job.Shape) error {
+	r := &job.Refusal{Code: job.ExitGap, Cause: "the query has no time key, so nothing says which of its rows the log still holds whole"}
+	switch shape {
+	case job.Rollup:
+		r.Next = "group by a time, such as date_trunc('hour', ts)"
+	case job.Latest:
+		r.Cause = "a row is the latest of its key, and whether the log still holds that record is not known: --from-log-start compares rollups with a time key only"
+		r.Next = keepLonger
+	default:
+		r.Cause = "rows that are appended have no time key: --from-log-start compares rollups with a time key only"
+		r.Next = keepLonger
+	}
+	return r
 }
 
 // misfiled compares the rejected records with the dead letters that were stored.

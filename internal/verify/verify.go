@@ -182,17 +182,13 @@ func (r *run) reach(ctx context.Context, o Options) (truncated []*span, err erro
 	lost := losses(r.spans, topics)
 	for _, l := range lost {
 		if !o.FromLogStart || l.whole {
-			return nil, refuse(r.ref, lost)
+			return nil, refuse(r.ref, lost, r.timeKey() >= 0)
 		}
 		l.span.begin(l.start)
 		truncated = append(truncated, l.span)
 	}
 	if len(truncated) > 0 && r.timeKey() < 0 {
-		return nil, &job.Refusal{
-			Code:  job.ExitGap,
-			Cause: "the query has no time key, so nothing says which of its rows the log still holds whole",
-			Next:  "group by a time, such as date_trunc('hour', ts)",
-		}
+		return nil, untimed(r.layout.Shape)
 	}
 	return truncated, nil
 }

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// found is the one finding of f.
+func found(t *testing.T, f func(e *examination)) finding {
+	t.Helper()
+	e := &examination{}
+	f(e)
+	if len(e.findings) != 1 {
+		t.Fatalf("findings: %+v", e.findings)
+	}
+	if got := e.findings[0]; (got.Health == healthOK) != (got.Next == nil) {
+		t.Errorf("a finding without a cure, or a cure without a finding: %+v", got)
+	}
+	return e.findings[0]
+}
+
+// TestALogThatStartsLateIsNoWorryWhenOnlyTheKeptTimeMustBeCovered takes a log that has lost its first 60 offsets.
+func TestALogThatStartsLateIsNoWorryWhenOnlyTheKeptTimeMustBeCovered(t *testing.T) {
+	p := job.Partition{Topic: "clicks", TopicID: job.TopicID{1}}
+	topics := []job.TopicFacts{{Name: p.Topic, ID: p.TopicID, Partitions: []job.PartitionFacts{{Partition: p, Start: 60, End: 100}}}}
+	positions := []job.Position{{Partition: p, Next: 100}}
+	for name, c := range map[string]struct {
+		kept         map[job.Partition]int64
+		health, says string
+		next         string
+	}{
+		"everything is kept":                      {nil, healthWarning, "60 offsets of 1 partition", "set serve.keep"},
+		"the kept time begins later":              {map[job.Partition]int64{p: 80}, healthOK, "of the time that it keeps", ""},
+		"the kept time begins with the log":       {map[job.Partition]int64{p: 60}, healthOK, "of the time that it keeps", ""},
+		"nobody knows where the kept time begins": {map[job.Partition]int64{}, healthWarning, "60 offsets of 1 partition", "make serve.keep shorter"},
+	} {
+		got := found(t, func(e *examination) {
+			e.compareLog(t.Context(), "log of clicks", job.Ref{Job: "clicks", Number: 1}, logFacts{topics, positions, c.kept})
+		})
+		if got.Health != c.health || !strings.Contains(got.Detail, c.says) || c.next != "" && !strings.HasPrefix(*got.Next, c.next) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestClocksThatAreApartAreWarnedOf: the time that the question itself took is no difference.
+func TestClocksThatAreApartAreWarnedOf(t *testing.T) {
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		theirs, took time.Duration
+		health, says string
+	}{
+		{0, 0, healthOK, "0s from"},
+		{2 * time.Second, 0, healthOK, "2s from"},
+		{-2001 * time.Millisecond, 0, healthWarning, "2s away"},
+		{time.Hour, 10 * time.Millisecond, healthWarning, "1h away"},
+		{4 * time.Second, 3 * time.Second, healthOK, "2.5s from"},
+	} {
+		got := found(t, func(e *examination) { e.clock(began.Add(c.theirs), began, c.took) })
+		if got.Health != c.health || !strings.Contains(got.Detail, c.says) {
+			t.Errorf("%s away, answered in %s: %+v", c.theirs, c.took, got)
+		}
+	}
+}
+
+// TestWhatTheRoleLacksIsSaidWithTheGrant: also for names that must be quoted.
+func TestWhatTheRoleLacksIsSaidWithTheGrant(t *testing.T) {
+	full := serverFacts{Version: 160000, Printed: "16.4", Database: "my db", Role: "Reader", Temporary: true, Stats: true}
+	look := func(change func(*serverFacts), direct bool) string {
+		facts := full
+		change(&facts)
+		e := &examination{}
+		e.server(facts, direct)
+		var lines []string
+		for _, f := range e.findings {
+			line := f.Check + " " + f.Health + ": " + f.Detail
+			if f.Next != nil {
+				line += "; next: " + *f.Next
+			}
+			lines = append(lines, line)
+		}
+		return strings.Join(lines, "\n")
+	}
+	for name, c := range map[string]struct {
+		change func(*serverFacts)
+		direct bool
+		says   []string
+		not    string
+	}{
+		"all is well": {func(*serverFacts) {}, true, []string{"database ok: PostgreSQL 16.4", "pooler ok: none in between"}, healthWarning},
+		"a pooler":    {func(*serverFacts) {}, false, []string{"pooler ok: a connection pooler is in between", "transaction mode works"}, healthWarning},
+		"no temporary tables": {
+			func(f *serverFacts) { f.Temporary = false }, true,
+			[]string{"temporary tables warning: role Reader may not", `next: GRANT TEMPORARY ON DATABASE "my db" TO "Reader"`},
+			"statistics",
+		},
+		"no statistics": {func(f *serverFacts) { f.Stats = false }, true, []string{"statistics warning", `next: GRANT pg_read_all_stats TO "Reader"`}, "temporary"},
+		"an old server": {func(f *serverFacts) { f.Version = 140012 }, true, []string{"database failed", "next: upgrade PostgreSQL to 15 or later"}, "database ok"},
+	} {
+		got := look(c.change, c.direct)
+		for _, want := range c.says {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, got)
+			}
+		}
+		if strings.Contains(got, c.not) {
+			t.Errorf("%s says %s:\n%s", name, c.not, got)
+		}
+	}
+}
