@@ -191,21 +191,34 @@ func TestTwoSessionsSpillIntoTheSameFolder(t *testing.T) {
 	}
 }
 
+// TestTheEngineReachesNoFileAndNoNetwork gives statements to a session itself, as they would come past the compiler.
 func TestTheEngineReachesNoFileAndNoNetwork(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "x.csv")
-	if err := os.WriteFile(file, []byte("a,b\n1,2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := open(t, Config{Temp: dir})
+	tr := setTrap(t)
+	s := open(t, Config{Temp: tr.dir})
+	file, url := literal(tr.file), literal(tr.url)
 	for _, sql := range []string{
-		"SELECT * FROM read_csv('" + file + "')", "SELECT * FROM '" + file + "'", "SELECT * FROM read_text('" + file + "')",
-		"SELECT * FROM glob('" + dir + "/*')", "COPY (SELECT 1) TO '" + dir + "/out.csv'", "ATTACH '" + dir + "/db'",
-		"INSTALL httpfs", "LOAD httpfs", "SELECT * FROM read_parquet('https://localhost/x.parquet')",
+		"SELECT * FROM read_csv(" + file + ")", "SELECT * FROM " + file, "SELECT * FROM read_text(" + file + ")", "SELECT content FROM read_blob(" + file + ")",
+		"SELECT * FROM sniff_csv(" + file + ")", "SELECT * FROM glob(" + literal(tr.dir+"/*") + ")", "SELECT getenv('KAPPACTL_TRAP')",
+		"COPY (SELECT 1) TO " + literal(tr.dir+"/out.csv"), "COPY (SELECT 1) TO " + literal(tr.dir+"/out") + " (FORMAT parquet)", "EXPORT DATABASE " + literal(tr.dir+"/all"),
+		"CREATE TABLE x (a TEXT); COPY x FROM " + file, "IMPORT DATABASE " + literal(tr.dir), "ATTACH " + literal(tr.dir+"/db"), "ATTACH " + file + " AS x (READ_ONLY)",
+		"INSTALL httpfs", "INSTALL h3 FROM community", "LOAD httpfs", "LOAD " + file, "FORCE INSTALL httpfs FROM " + url, "SELECT * FROM read_parquet(" + url + ")",
+		"SELECT * FROM read_csv(" + url + ")", "ATTACH " + url + " AS y", "CREATE PERSISTENT SECRET s (TYPE s3)", "SELECT * FROM query('FROM read_text(" + tr.file + ")')",
 	} {
-		if _, err := rowsOf(t.Context(), s, sql, nil); err == nil {
-			t.Errorf("%s was allowed", sql)
+		rows, err := rowsOf(t.Context(), s, sql, nil)
+		if err == nil {
+			t.Errorf("%s was allowed: %v", sql, rows)
+		} else if strings.Contains(err.Error(), trapSecret) {
+			t.Errorf("%s shows the secret: %v", sql, err)
 		}
+	}
+	if n := tr.knocks.Load(); n != 0 {
+		t.Errorf("%d connections were made", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(tr.dir, "*")); len(left) != 1 {
+		t.Errorf("files were written: %v", left)
 	}
 }
 
@@ -213,7 +226,9 @@ func TestTheSettingsAreLocked(t *testing.T) {
 	s := open(t, Config{Memory: 64e6, Threads: 1})
 	for _, sql := range []string{
 		"SET memory_limit = '10GB'", "SET threads = 8", "SET TimeZone = 'America/New_York'", "SET enable_external_access = true",
-		"SET temp_directory = '/'", "RESET memory_limit", "PRAGMA threads = 4", "SET lock_configuration = false",
+		"SET temp_directory = '/'", "SET GLOBAL extension_directory = '/tmp'", "SET SESSION home_directory = '/'", "SET allowed_paths = ['/etc/passwd']",
+		"SET allowed_directories = ['/']", "SET secret_directory = '/'", "SET allow_unsigned_extensions = true", "SET custom_extension_repository = 'x'",
+		"SET enable_logging = true", "SET log_query_path = '/x'", "PRAGMA enable_logging", "RESET memory_limit", "PRAGMA threads = 4", "SET lock_configuration = false",
 	} {
 		if _, err := rowsOf(t.Context(), s, sql, nil); err == nil {
 			t.Errorf("%s was allowed", sql)

@@ -122,7 +122,7 @@ func gone(s *span, why string, args ...any) loss {
 }
 
 // keepLonger is the cure where nothing tells which rows the log still holds whole.
-const keepLonger = "keep the log for longer; a version that is replayed anew covers only what the log holds then, and can be verified (kappactl deploy FILE of a changed job)"
+const keepLonger = "keep the log for longer, or deploy a changed file: the new version covers only what the log holds, and that can be verified"
 
 // refuse says what is gone and what can be done. timed says that the rows have a time key.
 func refuse(ref job.Ref, lost []loss, timed bool) error {

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,6 +55,30 @@ func TestWhatTheLogNoLongerHoldsIsALoss(t *testing.T) {
 				t.Errorf("lost %+v, want %q", lost, c.want)
 			}
 		})
+	}
+}
+
+// TestWithoutATimeKeyNothingIsAdvisedThatRefusesAgain: --from-log-start and GROUP BY are cures of rollups alone.
+func TestWithoutATimeKeyNothingIsAdvisedThatRefusesAgain(t *testing.T) {
+	ref := job.Ref{Job: "hits", Number: 1}
+	cut := []loss{{span: spanOf(0, 9), why: "t/0 [0,3) is gone", start: 3}}
+	whole := []loss{{span: spanOf(0, 9), why: "topic gone", whole: true}}
+	for name, c := range map[string]struct {
+		err     error
+		has     string
+		lacking string
+	}{
+		"a time key":                 {refuse(ref, cut, true), "kappactl verify hits v1 --from-log-start", "deploy"},
+		"no time key":                {refuse(ref, cut, false), "deploy a changed file", "--from-log-start"},
+		"all is gone":                {refuse(ref, whole, false), "deploy the job again", "--from-log-start"},
+		"a rollup":                   {untimed(job.Rollup), "group by a time", "keep the log"},
+		"appended rows":              {untimed(job.Rows), "deploy a changed file", "group by"},
+		"the latest row of each key": {untimed(job.Latest), "deploy a changed file", "group by"},
+	} {
+		var r *job.Refusal
+		if !errors.As(c.err, &r) || r.Code != job.ExitGap || !strings.Contains(r.Next, c.has) || strings.Contains(r.Next, c.lacking) {
+			t.Errorf("%s: %+v", name, r)
+		}
 	}
 }
 
