@@ -78,6 +78,23 @@ func (s *Store) Plan(ctx context.Context, in Staging, from Sources, now time.Tim
 	return p, s.planCoverage(ctx, in, from, now, &p)
 }
 
+// Ahead is what a deploy would replay, without a staging: of a Plan, the ranges and topics only. Nothing is ahead when the job has a
+// version of this hash that has not ended.
+func (s *Store) Ahead(ctx context.Context, in Staging, topics Topics, now time.Time) (Plan, error) {
+	var known bool
+	err := s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM kappactl.version WHERE job = @job AND hash = @hash AND ended_at IS NULL)`,
+		pgx.NamedArgs{"job": string(in.Spec.Job), "hash": in.Hash}).Scan(&known)
+	if err != nil || known {
+		return Plan{}, wrap(err, "look for a version of %s", in.Spec.Job)
+	}
+	p := Plan{}
+	if p.Topics, err = topics.Topics(ctx, in.Spec.Source.Topics); err != nil {
+		return Plan{}, fmt.Errorf("ask the brokers for %v: %w", in.Spec.Source.Topics, err)
+	}
+	p.Frozen, err = ranges(ctx, topics, in.Spec, p.Topics, now)
+	return p, err
+}
+
 // planStage stages and reads what is live.
 func (s *Store) planStage(ctx context.Context, tx *pg.Tx, in Staging, p *Plan) error {
 	j, err := lockJobFor(ctx, tx, in)

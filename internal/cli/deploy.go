@@ -21,6 +21,7 @@ type deployOptions struct {
 	again                bool
 	allowColumnChange    bool
 	acceptShorterHistory string
+	ignoreDisk           bool
 	dryRun               bool
 	detailedExitCode     bool
 	detach               bool
@@ -57,6 +58,7 @@ running it again goes on. What is live already is not deployed again.`,
 	f.BoolVar(&o.again, "again", false, "deploy a version that was rolled back: it only flips when it is still standby")
 	f.BoolVar(&o.allowColumnChange, "allow-column-change", false, "the serving view may get more columns")
 	f.StringVar(&o.acceptShorterHistory, "accept-shorter-history", "", "accept this loss of history; the refusal prints the `TOKEN`")
+	f.BoolVar(&o.ignoreDisk, "ignore-disk", false, "stage it although PostgreSQL's disk is estimated to be too small")
 	f.BoolVar(&o.dryRun, "dry-run", false, "check everything, say what would be done, write nothing")
 	f.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit 10 when there is nothing to do")
 	f.BoolVar(&o.detach, "detach", false, "return once it is staged; with --quiet only the deployment's id is printed")
@@ -86,6 +88,11 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 		return err
 	}
 	staging := o.staging(ctx, c, cluster)
+	if !o.ignoreDisk {
+		if err := o.room(ctx, cl, c, staging, deployRoom()); err != nil {
+			return o.named(err)
+		}
+	}
 	if o.dryRun {
 		return o.plan(ctx, cl, staging)
 	}

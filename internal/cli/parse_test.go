@@ -57,9 +57,9 @@ func at(name string, number int) target {
 func TestDeployFlags(t *testing.T) {
 	expect(t, newDeploy, deployOptions{file: "a.yaml"}, "a.yaml")
 	expect(t, newDeploy, deployOptions{
-		file: "a.yaml", until: "caught_up", promote: job.PromoteAuto, again: true, allowColumnChange: true, acceptShorterHistory: "t1",
+		file: "a.yaml", until: "caught_up", promote: job.PromoteAuto, again: true, allowColumnChange: true, acceptShorterHistory: "t1", ignoreDisk: true,
 		dryRun: true, detailedExitCode: true, detach: true, waitAgent: duration{value: 2 * time.Minute, set: true},
-	}, "a.yaml", "--until", "caught_up", "--promote", "auto", "--again", "--allow-column-change", "--accept-shorter-history=t1", "--dry-run",
+	}, "a.yaml", "--until", "caught_up", "--promote", "auto", "--again", "--allow-column-change", "--accept-shorter-history=t1", "--ignore-disk", "--dry-run",
 		"--detailed-exitcode", "--detach", "--wait-agent", "2m")
 	for _, wrong := range [][]string{
 		{"a.yaml", "--until", "ready"},

@@ -159,15 +159,23 @@ func (o planOptions) outline(c *compiled, p reprocess.Plan) planResult {
 	}
 	r.RowsLost = p.Lost.Older
 	for _, err := range p.Refusals {
-		f := explain(context.Background(), deployOptions{app: o.app, file: o.file}.named(err))
-		r.Refusals = append(r.Refusals, planRefusal{ExitCode: f.Code, Cause: f.Causes[0], Next: f.Next})
-		if r.ExitCode == job.ExitOK {
-			r.ExitCode = f.Code
-		}
+		r.refused(deployOptions{app: o.app, file: o.file}, err)
 	}
 	r.Replay = newPlanReplay(c, p)
 	r.Checks = planChecks(c.spec, r.Live)
 	return r
+}
+
+// refused adds why deploy would refuse; nil adds nothing.
+func (r *planResult) refused(o deployOptions, err error) {
+	if err == nil {
+		return
+	}
+	f := explain(context.Background(), o.named(err))
+	r.Refusals = append(r.Refusals, planRefusal{ExitCode: f.Code, Cause: f.Causes[0], Next: f.Next})
+	if r.ExitCode == job.ExitOK {
+		r.ExitCode = f.Code
+	}
 }
 
 func planAction(p reprocess.Plan) string {

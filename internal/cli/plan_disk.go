@@ -10,7 +10,7 @@ import (
 	"github.com/kappactl/kappactl/internal/render"
 )
 
-// diskFree is how many bytes a folder's disk has left for us; a variable of plan, so that a test can fill one.
+// diskFree is how many bytes a folder's disk has left for us.
 type diskFree func(folder string) (int64, error)
 
 func freeBytes(folder string) (int64, error) {
@@ -27,7 +27,7 @@ func (o planOptions) room(ctx context.Context, cl *client, r *planReplay) ([]str
 	if err != nil {
 		return nil, err
 	}
-	return r.fits(folder, why, freeBytes), nil
+	return r.fits(folder, why, o.sys.free), nil
 }
 
 // fits notes the free space and warns when the table, what the replay stages and its write-ahead log do not fit: at most all of

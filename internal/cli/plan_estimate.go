@@ -82,31 +82,59 @@ func newPlanReplay(c *compiled, p reprocess.Plan) planReplay {
 
 // estimate measures a sample and says what all of it will cost.
 func (o planOptions) estimate(ctx context.Context, cl *client, c *compiled, p reprocess.Plan, brokers kafka.Config, r *planResult) error {
-	reader, err := sample.NewReader(brokers, o.sys.Now)
+	s, err := newSampling(ctx, o.app, p, brokers)
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
-	oldest, err := reader.Oldest(ctx, p.Frozen, planProbe)
-	if err != nil {
+	defer s.Close()
+	if err := s.measure(ctx, cl, c, &r.Replay); err != nil {
 		return err
 	}
-	pieces, whole, err := planPieces(ctx, reader, p, oldest)
-	if err != nil {
-		return err
-	}
-	total := extend(p.Frozen, pieces)
-	m, err := law.Measure(ctx, merging(cl.pool), c.spec, c.query, parts(pieces), o.sys.Now)
-	if err != nil {
-		return fmt.Errorf("measure a sample of %s: %w", c.spec.Job, err)
-	}
-	r.Replay.fill(c.spec, p, total, m, whole)
 	room, err := o.room(ctx, cl, &r.Replay)
 	if err != nil {
 		return err
 	}
 	r.Warnings = append(r.Warnings, room...)
-	r.Warnings = append(r.Warnings, retentionWarnings(p, oldest, r.Replay, o.sys.Now())...)
+	if r.Replay.DiskFree != nil {
+		r.refused(deployOptions{app: o.app, file: o.file}, deployRoom().refusal(r.Replay, *r.Replay.DiskFree))
+	}
+	r.Warnings = append(r.Warnings, retentionWarnings(p, s.oldest, r.Replay, o.sys.Now())...)
+	return nil
+}
+
+// sampling reads samples of what is replayed. Close it.
+type sampling struct {
+	*sample.Reader
+	app    *app
+	plan   reprocess.Plan
+	oldest []sample.Piece // planProbe records
+}
+
+func newSampling(ctx context.Context, a *app, p reprocess.Plan, brokers kafka.Config) (*sampling, error) {
+	reader, err := sample.NewReader(brokers, a.sys.Now)
+	if err != nil {
+		return nil, err
+	}
+	s := &sampling{Reader: reader, app: a, plan: p}
+	if s.oldest, err = reader.Oldest(ctx, p.Frozen, planProbe); err != nil {
+		reader.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// measure tries a sample out and fills r.
+func (s *sampling) measure(ctx context.Context, cl *client, c *compiled, r *planReplay) error {
+	pieces, whole, err := planPieces(ctx, s.Reader, s.plan, s.oldest)
+	if err != nil {
+		return err
+	}
+	total := extend(s.plan.Frozen, pieces)
+	m, err := law.Measure(ctx, merging(cl.pool), c.spec, c.query, parts(pieces), s.app.sys.Now)
+	if err != nil {
+		return fmt.Errorf("measure a sample of %s: %w", c.spec.Job, err)
+	}
+	r.fill(c.spec, s.plan, total, m, whole)
 	return nil
 }
 

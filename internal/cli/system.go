@@ -27,6 +27,16 @@ type System struct {
 	OutTTY bool
 	ErrTTY bool
 	Width  int // of the terminal, 0 = unknown
+	// Free is how many bytes the disk of a folder has left for us; nil asks this machine.
+	Free func(folder string) (int64, error)
+}
+
+// free is how many bytes the disk of a folder has left.
+func (s System) free(folder string) (int64, error) {
+	if s.Free != nil {
+		return s.Free(folder)
+	}
+	return freeBytes(folder)
 }
 
 // Main runs the process's command and returns its exit code.
