@@ -150,7 +150,7 @@ type watch struct {
 	lag     lagSeries
 	ages    ages // of what is unread, as asked at aged
 	aged    time.Time
-	alarmed bool // retention comes before the end of what is unread
+	alarm   alarm
 
 	// What the last pass left for rest.
 	job    string

@@ -1,6 +1,8 @@
 package reprocess_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,7 @@ func TestRetentionThatWillOvertakeAReplayIsSaidBefore(t *testing.T) {
 		b.flags = job.TopicFacts{RetentionMS: time.Hour.Milliseconds(), RetentionBytes: -1}
 		b.at = func(int) int64 { return 1_500_000 } // half of it is due now
 	})
-	w.run(1, nil)
+	stop := w.run(1, nil)
 	w.stage("aaa")
 	w.await("the alarm", func() bool {
 		v := w.version(1)
@@ -32,20 +34,40 @@ func TestRetentionThatWillOvertakeAReplayIsSaidBefore(t *testing.T) {
 	if first != 2 || dated != 3 {
 		t.Errorf("%d segments are due, %d have a deadline, want 2 and 3", first, dated)
 	}
-	events, err := w.store.History(t.Context(), "counts", nil, 100)
-	if err != nil {
-		t.Fatal(err)
+	said := func() (texts []string) {
+		events, err := w.store.History(t.Context(), "counts", nil, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range events {
+			if e.Kind == "retention" {
+				texts = append(texts, e.Message)
+			}
+		}
+		return texts
 	}
-	said := 0
-	for _, e := range events {
-		if e.Kind == "retention" && strings.Contains(e.Message, "events/0") {
-			said++
+	once := func(after string) {
+		t.Helper()
+		if got := said(); len(got) != 1 || !strings.Contains(got[0], "events/0") {
+			t.Errorf("after %s the history says: %q", after, got)
 		}
 	}
-	if said != 1 {
-		t.Errorf("the alarm is said %d times in the history", said)
+	once("the alarm")
+	// Another controller that cannot ask the brokers, and one that can: what is not known ends no alarm, and it is not said again.
+	for _, broken := range []error{errors.New("no answer"), nil} {
+		stop()
+		w.brokers.set(func(b *brokers) { b.err = broken })
+		w.sql(`UPDATE kappactl.version SET warnings = '["of the controller before"]'`)
+		w.sql(`DELETE FROM kappactl.observation`)
+		stop = w.run(1, nil)
+		w.await("samples of the next controller", func() bool {
+			v := w.version(1)
+			return len(v.Partitions) == 1 && (v.Partitions[0].Verdict == job.Unknown) == (broken != nil) && (len(v.Warnings) == 0) == (broken != nil)
+		})
+		once(fmt.Sprintf("a takeover with %v", broken))
 	}
-	stop := w.worker()
-	defer stop()
+	stopWorker := w.worker()
+	defer stopWorker()
 	w.await("no alarm once everything is read", func() bool { return w.version(1).Phase == job.Live && len(w.version(1).Warnings) == 0 })
+	w.await("its end in the history", func() bool { return len(said()) == 2 })
 }

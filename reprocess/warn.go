@@ -83,7 +83,7 @@ func (w *watch) warn(ctx context.Context, st *state, rows []observed) error {
 		return err
 	}
 	warnings = append(warnings, slowed...)
-	if err := w.alarm(ctx, st, alarm); err != nil {
+	if err := w.sound(ctx, st, alarm, w.surely(st, rows, first, left)); err != nil {
 		return err
 	}
 	return setWarnings(ctx, w.c.Pool, st, warnings)
@@ -118,23 +118,55 @@ func soonest(st *state, rows []observed) (first *time.Time, place string, left *
 	return first, place, left
 }
 
-// alarm notes once that retention comes first, and once that it no longer does.
-func (w *watch) alarm(ctx context.Context, st *state, text string) error {
-	if (text != "") == w.alarmed {
+// alarm is whether history says that retention comes before the end of what is unread. Its owner is the watch.
+type alarm struct{ read, on bool }
+
+// alarmOver is what history says when an alarm has ended.
+const alarmOver = "retention no longer comes before what is unread is read"
+
+// surely says that no alarm means that there is no danger, and not that too little is known: brokers that did not answer, and rates
+// that need another sample, as after another controller has taken over.
+func (w *watch) surely(st *state, rows []observed, first *time.Time, left *float64) bool {
+	if slices.ContainsFunc(rows, func(r observed) bool { return r.Lag == nil }) {
+		return false
+	}
+	return !isBehind(st, rows) || !w.ages.at.IsZero() && (first == nil || left != nil)
+}
+
+// sound notes once in a deployment's history that retention comes first, whichever controllers it had, and once that it surely no
+// longer does.
+func (w *watch) sound(ctx context.Context, st *state, text string, surely bool) error {
+	if !w.alarm.read {
+		on, err := alarmNoted(ctx, w.c.Pool, st)
+		if err != nil {
+			return err
+		}
+		w.alarm = alarm{read: true, on: on}
+	}
+	on := text != ""
+	if on == w.alarm.on || !on && !surely {
 		return nil
 	}
 	e := st.entry(eventRetention, "%s", text)
-	if text == "" {
-		e = st.entry(eventRetention, "retention no longer comes before what is unread is read")
+	if !on {
+		e = st.entry(eventRetention, alarmOver)
 	}
 	if err := addEvent(ctx, w.c.Pool, e); err != nil {
 		return err
 	}
-	w.alarmed = text != ""
-	if w.alarmed {
+	w.alarm.on = on
+	if on {
 		w.c.log(st).Warn(text)
 	}
 	return nil
+}
+
+// alarmNoted says whether the last that history has of a deployment's retention is an alarm.
+func alarmNoted(ctx context.Context, db pg.DB, st *state) (on bool, err error) {
+	err = db.QueryRow(ctx, `SELECT coalesce((SELECT message <> @over FROM kappactl.event
+		WHERE deployment = @id AND kind = @kind ORDER BY id DESC LIMIT 1), false)`,
+		pgx.NamedArgs{"id": st.ID, "kind": eventRetention, "over": alarmOver}).Scan(&on)
+	return on, wrap(err, "read the alarms of deployment %d", st.ID)
 }
 
 // slowRow is what slows the work on a version down on one agent.
