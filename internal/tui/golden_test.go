@@ -114,6 +114,10 @@ func scenes() map[string]func(t *testing.T, l Look, width, height int) *Model {
 				}
 				v = version("v2", v.Phase, v.Verdict, v.Reason, v.Partitions...)
 				*v.RecordsPerSecond += float64(second%7) * 900
+				v.Warnings = []string{
+					"retention deletes what is unread of pageviews/0: the page tells its deadline",
+					"the replay is slowed down on agent a1: replica east is 42s behind (over 10s), and replica west 11s behind",
+				}
 				return detail(v, liveVersion(4))
 			})
 			return m
@@ -123,6 +127,7 @@ func scenes() map[string]func(t *testing.T, l Look, width, height int) *Model {
 			v.Phase, v.Verdict, v.Reason = job.Verified, job.Ready, "3 partitions within the limits"
 			d := detail(v, liveVersion(3))
 			d.Status.Deployments[0].State = job.Waiting
+			d.Status.Warnings = []string{"a transaction of app@orders is open for 3h2m (pid 411): dead rows cannot be removed, and a promote waits for it"}
 			return d
 		}),
 		"first": on(func() Detail { return detail(version("v2", job.Staged, job.Starting, "waiting for an agent")) }),

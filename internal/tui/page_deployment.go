@@ -201,7 +201,7 @@ func (m *Model) deploymentOf(version string) *reprocess.DeploymentStatus {
 	return nil
 }
 
-// notesPart is what is out of the ordinary: dead letters, retention, a queue, windows that end.
+// notesPart is what is out of the ordinary: retention, dead letters, a queue, warnings, windows that end.
 func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
 	t := m.theme
 	var out []string
@@ -219,6 +219,13 @@ func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
 	if v.Phase == job.Replaying && v.Verdict == job.Starting && strings.HasPrefix(v.Reason, "queued") {
 		add("queue", warn, v.Reason)
 	}
+	for _, text := range m.warned(v) {
+		label := "warning"
+		for _, line := range t.wrap(t.warn+" "+clean(text), r.width-margin, min(2, r.notes-len(out))) {
+			add(label, warn, line)
+			label = ""
+		}
+	}
 	for _, d := range m.detail.Status.Deployments {
 		if d.State == job.Observing && d.ObserveUntil != nil {
 			add("window", plain, d.Version+" can be rolled back until "+since(m.now, *d.ObserveUntil)+" UTC, for "+render.Duration(max(0, d.ObserveUntil.Sub(m.now))))
@@ -231,6 +238,19 @@ func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
 		add("rolled back", warn, "at "+since(m.now, *v.RolledBackAt)+" UTC; deploying it again needs --again")
 	}
 	return out
+}
+
+// warned are the warnings of a version and of the database under its job, as status has them; without that of retention where the page
+// tells its deadline in a line of its own.
+func (m *Model) warned(v reprocess.VersionStatus) []string {
+	told, _ := m.retention(v)
+	out := make([]string, 0, len(v.Warnings)+len(m.detail.Status.Warnings))
+	for _, text := range v.Warnings {
+		if told == "" || !strings.HasPrefix(text, "retention ") {
+			out = append(out, text)
+		}
+	}
+	return append(out, m.detail.Status.Warnings...)
 }
 
 // retention says when unread records are deleted, and whether the replay is there before.
