@@ -3,6 +3,7 @@ package reprocess_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,8 @@ type brokers struct {
 	groups  []string
 	times   func(p, offset int64) time.Time // of records; nil: unknown
 	flags   job.TopicFacts
+	second  int  // partitions from here on are those of topic other; 0: there is no such topic
+	gone    bool // topic other was deleted
 }
 
 func newBrokers(ends ...int64) *brokers {
@@ -63,6 +66,9 @@ func (b *brokers) facts() ([]job.PartitionFacts, error) {
 			Partition: job.Partition{Topic: "events", TopicID: job.TopicID{b.id}, ID: int32(i)},
 			Start:     b.starts[i], LastStable: stable, End: b.ends[i], Err: b.parts[i],
 		}
+		if b.second > 0 && i >= b.second {
+			out[i].Topic, out[i].TopicID = "other", job.TopicID{200}
+		}
 		if b.parts[i] != nil {
 			out[i].Start, out[i].LastStable, out[i].End = -1, -1, -1
 		}
@@ -73,23 +79,45 @@ func (b *brokers) facts() ([]job.PartitionFacts, error) {
 	return out, nil
 }
 
-func (b *brokers) Topics(context.Context, []string) ([]job.TopicFacts, error) {
+// of is what the brokers answer about these topics, in the way of kafka.Admin: those that are there, and an error for one that is not.
+func (b *brokers) of(names []string) ([]job.PartitionFacts, error) {
 	facts, err := b.facts()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.gone && slices.Contains(names, "other") {
+		err = errors.New("topic other does not exist")
+	}
+	return slices.DeleteFunc(facts, func(f job.PartitionFacts) bool {
+		return !slices.Contains(names, f.Topic) || b.gone && f.Topic == "other"
+	}), err
+}
+
+func (b *brokers) Topics(_ context.Context, names []string) ([]job.TopicFacts, error) {
+	facts, err := b.of(names)
 	if err != nil {
 		return nil, err
 	}
-	t := b.flags
-	t.Name, t.ID, t.Partitions = "events", job.TopicID{b.id}, facts
-	return []job.TopicFacts{t}, nil
+	var out []job.TopicFacts
+	for _, f := range facts {
+		if n := len(out); n == 0 || out[n-1].Name != f.Topic {
+			t := b.flags
+			t.Name, t.ID = f.Topic, f.TopicID
+			out = append(out, t)
+		}
+		out[len(out)-1].Partitions = append(out[len(out)-1].Partitions, f)
+	}
+	return out, nil
 }
 
-func (b *brokers) Offsets(context.Context, []string) ([]job.PartitionFacts, error) { return b.facts() }
+func (b *brokers) Offsets(_ context.Context, names []string) ([]job.PartitionFacts, error) {
+	return b.of(names)
+}
 
-func (b *brokers) OffsetsAt(context.Context, []string, time.Time) ([]job.PartitionFacts, error) {
-	facts, err := b.facts()
+func (b *brokers) OffsetsAt(_ context.Context, names []string, _ time.Time) ([]job.PartitionFacts, error) {
+	facts, err := b.of(names)
 	for i := range facts {
 		if b.at != nil {
-			facts[i].Start = b.at(i)
+			facts[i].Start = b.at(int(facts[i].ID))
 		}
 	}
 	return facts, err

@@ -71,6 +71,9 @@ func (w *watch) warn(ctx context.Context, st *state, rows []observed) error {
 	if alarm != "" {
 		warnings = append(warnings, alarm)
 	}
+	if text := stampedAhead(st.Now, rows); text != "" {
+		warnings = append(warnings, text)
+	}
 	if st.layout.Shape == job.Latest && (st.Phase == job.Replaying || st.Phase == job.Building) && st.FrozenAt != nil {
 		for _, name := range st.spec.Source.Topics {
 			if text := tombstonesLost(w.ages.topics[name], now, *st.FrozenAt, left); text != "" {
@@ -87,6 +90,31 @@ func (w *watch) warn(ctx context.Context, st *state, rows []observed) error {
 		return err
 	}
 	return setWarnings(ctx, w.c.Pool, st, warnings)
+}
+
+// clocksApart is how far the clocks of producers and of PostgreSQL may be apart.
+const clocksApart = time.Minute
+
+// stampedAhead says, once for all partitions, that records come from the future: a producer's clock is wrong. Its words only change
+// with what it found.
+func stampedAhead(now time.Time, rows []observed) string {
+	furthest, ahead := observed{}, 0
+	for _, r := range rows {
+		if r.RecordTime == nil || !r.RecordTime.After(now.Add(clocksApart)) {
+			continue
+		}
+		if ahead++; furthest.RecordTime == nil || r.RecordTime.After(*furthest.RecordTime) {
+			furthest = r
+		}
+	}
+	if ahead == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("a record of %s is stamped %s, which is still to come: a producer's clock is wrong, or its unit of time", furthest.partition, stamp(*furthest.RecordTime))
+	if ahead > 1 {
+		text += fmt.Sprintf("; so are records of %d more partitions", ahead-1)
+	}
+	return text
 }
 
 // soonest is the first moment at which retention deletes something unread, where, and in how many seconds all is read at the rates of
