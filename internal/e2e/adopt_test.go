@@ -16,9 +16,7 @@ import (
 func TestATableIsTakenOverAndTheJobDropped(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Fake(t)
-	w, topic := newWorld(t, brokers), kafkatest.Name("clicks")
-	kafkatest.Topic(t, brokers, topic, 4, nil)
-	produceClicks(t, brokers, topic, 0, 5000)
+	w, topic := newWorld(t, brokers), clicksTopic(t, brokers, 5000)
 	w.exec(`CREATE TABLE public.clicks_hourly (page integer, hour timestamptz, clicks bigint, total_ms numeric, avg_ms double precision, longest bigint)`)
 	w.exec(`INSERT INTO public.clicks_hourly VALUES (1, '2026-01-01', 1, 1, 1, 1)`)
 	w.exec(`CREATE VIEW public.report AS SELECT sum(clicks)::bigint AS clicks FROM public.clicks_hourly`)

@@ -47,9 +47,7 @@ func (w *world) said(name string, checks []checkSaid) checkSaid {
 func TestChecksKeepACandidateOutAndTakeALiveVersionBack(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Fake(t)
-	w, topic := newWorld(t, brokers), kafkatest.Name("clicks")
-	kafkatest.Topic(t, brokers, topic, 4, nil)
-	produceClicks(t, brokers, topic, 0, 20_000)
+	w, topic := newWorld(t, brokers), clicksTopic(t, brokers, 20_000)
 	const closeToLive = `  - {name: close_to_live, diff: {max_changed: 1%, tolerance: {avg_ms: 0.1%}}, when: both, every: 1s}`
 	a := w.serve()
 	w.ok("deploy", w.file("v1.yaml", withChecks(topic, 0, closeToLive)))

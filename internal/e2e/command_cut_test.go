@@ -23,9 +23,7 @@ var askStatements = []struct {
 func TestCutUnderACommand(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, kafkatest.Fake(t))
-	topic := kafkatest.Name("clicks")
-	kafkatest.Topic(t, w.brokers, topic, 4, nil)
-	produceClicks(t, w.brokers, topic, 0, 2000)
+	topic := clicksTopic(t, w.brokers, 2000)
 	w.serve()
 	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)))
 	p := startProxy(t, hostOf(t, w.dsn))

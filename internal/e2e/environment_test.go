@@ -69,9 +69,7 @@ func TestTheClockOfAnAgentSteps(t *testing.T) {
 func TestPostgreSQLThatTakesNoWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, kafkatest.Fake(t))
-	topic := kafkatest.Name("clicks")
-	kafkatest.Topic(t, w.brokers, topic, 4, nil)
-	produceClicks(t, w.brokers, topic, 0, 2000)
+	topic := clicksTopic(t, w.brokers, 2000)
 	w.serve()
 	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)))
 
@@ -94,9 +92,7 @@ func TestPostgreSQLThatTakesNoWrites(t *testing.T) {
 func TestAnAgentCutOffIsReplaced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, kafkatest.Fake(t))
-	topic := kafkatest.Name("clicks")
-	kafkatest.Topic(t, w.brokers, topic, 4, nil)
-	produceClicks(t, w.brokers, topic, 0, 2000)
+	topic := clicksTopic(t, w.brokers, 2000)
 	p := startProxy(t, hostOf(t, w.dsn))
 	w.serve("KAPPACTL_DSN=" + p.dsn(w.dsn)).awaitHeartbeat()
 	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)))

@@ -19,9 +19,7 @@ import (
 func TestHooksOfARealAgent(t *testing.T) {
 	t.Parallel()
 	brokers := kafkatest.Fake(t)
-	w, topic := newWorld(t, brokers), kafkatest.Name("clicks")
-	kafkatest.Topic(t, brokers, topic, 4, nil)
-	produceClicks(t, brokers, topic, 0, 2_000)
+	w, topic := newWorld(t, brokers), clicksTopic(t, brokers, 2_000)
 	posts := make(chan string, 10)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		posts <- r.Header.Get("X-Kappactl-Event") + " " + r.Header.Get("X-Kappactl-Signature")[:7]

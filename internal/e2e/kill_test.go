@@ -42,6 +42,15 @@ func produceClicks(t *testing.T, brokers []string, topic string, from, n int) {
 	}, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 }
 
+// clicksTopic is a topic of four partitions with the first n click records.
+func clicksTopic(t *testing.T, brokers []string, n int) string {
+	t.Helper()
+	topic := kafkatest.Name("clicks")
+	kafkatest.Topic(t, brokers, topic, 4, nil)
+	produceClicks(t, brokers, topic, 0, n)
+	return topic
+}
+
 // inLanes is a job whose keys are spread over n lanes.
 func inLanes(text string, n int) string {
 	return strings.Replace(text, "live: {every: 20ms}", fmt.Sprintf("live: {every: 20ms, lanes: %d}", n), 1)
@@ -176,9 +185,7 @@ func (w *world) caughtUp(job string) {
 func TestLanesAreChangedInPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, kafkatest.Fake(t))
-	topic := kafkatest.Name("clicks")
-	kafkatest.Topic(t, w.brokers, topic, 4, nil)
-	produceClicks(t, w.brokers, topic, 0, 10_000)
+	topic := clicksTopic(t, w.brokers, 10_000)
 	w.serve()
 	w.serve()
 	text := fmt.Sprintf(clicksJob, topic, 0)
@@ -205,9 +212,7 @@ func TestPausedAgentIsFenced(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		t.Parallel()
 		w := newWorld(t, brokers)
-		topic := kafkatest.Name("clicks")
-		kafkatest.Topic(t, brokers, topic, 4, nil)
-		produceClicks(t, brokers, topic, 0, 20_000)
+		topic := clicksTopic(t, brokers, 20_000)
 		first := w.serve()
 		w.ok("deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, 0)))
 		first.stop()
@@ -235,9 +240,7 @@ func TestTwoAgentsShareTheWork(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		t.Parallel()
 		w := newWorld(t, brokers)
-		topic := kafkatest.Name("clicks")
-		kafkatest.Topic(t, brokers, topic, 4, nil)
-		produceClicks(t, brokers, topic, 0, 40_000)
+		topic := clicksTopic(t, brokers, 40_000)
 		one := w.serve()
 		w.serve()
 		w.ok("deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, 0)))

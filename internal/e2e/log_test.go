@@ -68,9 +68,7 @@ func TestPartitionAddedInMidReplayIsRead(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		t.Parallel()
 		w := newWorld(t, brokers)
-		topic := kafkatest.Name("clicks")
-		kafkatest.Topic(t, brokers, topic, 4, nil)
-		produceClicks(t, brokers, topic, 0, 100_000)
+		topic := clicksTopic(t, brokers, 100_000)
 		// The agent stands still with a segment in hand while the partition appears.
 		stuck := w.serve("KAPPACTL_FAULT=segment.reading:1:stop")
 		result := make(chan outcome, 1)
@@ -127,9 +125,7 @@ func TestProducerThatNeverStopsDoesNotKeepAVersionFromCatchingUp(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		t.Parallel()
 		w := newWorld(t, brokers)
-		topic := kafkatest.Name("clicks")
-		kafkatest.Topic(t, brokers, topic, 4, nil)
-		produceClicks(t, brokers, topic, 0, 50_000)
+		topic := clicksTopic(t, brokers, 50_000)
 		w.serve()
 		quit, stopped := make(chan struct{}), make(chan int)
 		go func() {

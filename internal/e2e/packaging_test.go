@@ -90,9 +90,7 @@ func TestTheStepsOfTheImageMakeOne(t *testing.T) {
 	// An agent in the image's root folder, as the image's user, does the work of a deploy.
 	brokers := kafkatest.Fake(t)
 	w := newWorld(t, brokers)
-	topic := kafkatest.Name("clicks")
-	kafkatest.Topic(t, brokers, topic, 4, nil)
-	produceClicks(t, brokers, topic, 0, 20_000)
+	topic := clicksTopic(t, brokers, 20_000)
 	admin, err := pgx.ParseConfig(w.dsn)
 	if err != nil {
 		t.Fatal(err)

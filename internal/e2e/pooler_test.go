@@ -19,9 +19,7 @@ func TestBehindATransactionPooler(t *testing.T) {
 			brokers := kafkatest.Fake(t)
 			w := newWorld(t, brokers)
 			w.vars = []string{"KAPPACTL_DSN=" + pgtest.Bouncer(t, w.dsn, servers)}
-			topic := kafkatest.Name("clicks")
-			kafkatest.Topic(t, brokers, topic, 4, nil)
-			produceClicks(t, brokers, topic, 0, 10_000)
+			topic := clicksTopic(t, brokers, 10_000)
 			w.ok("init")
 			first, second := w.serve(), w.serve()
 			if out := w.ok("doctor"); !strings.Contains(out, "a connection pooler is in between") {

@@ -12,9 +12,7 @@ import (
 // verified is a world in which clicks v1 is live and v2 is verified, without an agent.
 func verified(t *testing.T, brokers []string) (w *world, topic string) {
 	t.Helper()
-	w, topic = newWorld(t, brokers), kafkatest.Name("clicks")
-	kafkatest.Topic(t, brokers, topic, 4, nil)
-	produceClicks(t, brokers, topic, 0, 20_000)
+	w, topic = newWorld(t, brokers), clicksTopic(t, brokers, 20_000)
 	a := w.serve()
 	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)))
 	w.ok("deploy", w.file("v2.yaml", fmt.Sprintf(clicksJob, topic, 100)))
