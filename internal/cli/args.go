@@ -85,3 +85,13 @@ func parseTarget(cmd *cobra.Command, args []string) (target, error) {
 	t.Number = &n
 	return t, nil
 }
+
+// then is a command's RunE that reads JOB [VERSION] into t and goes on with run.
+func (t *target) then(run func(*cobra.Command) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		if *t, err = parseTarget(cmd, args); err != nil {
+			return err
+		}
+		return run(cmd)
+	}
+}

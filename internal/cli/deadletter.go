@@ -61,22 +61,23 @@ func parsePlace(text string) (recordPlace, bool) {
 
 func newDeadletterList(a *app, run func(context.Context, deadletterOptions) error) *cobra.Command {
 	o := deadletterOptions{app: a}
-	cmd := &cobra.Command{
+	return o.some(&cobra.Command{
 		Use:     "list JOB [VERSION]",
 		Short:   "List the records that a version could not process",
 		Long:    "List the dead letters of a version in the order of their places. Without VERSION it is the live version, else the newest.",
 		Example: "  kappactl deadletter list pageviews\n  kappactl deadletter list pageviews v2 --limit 10 -o json",
-		Args:    between([]string{"JOB"}, []string{"VERSION"}),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.target, err = parseTarget(cmd, args); err != nil {
-				return err
-			}
-			if o.limit < 1 {
-				return usage(cmd, "--limit is at least 1")
-			}
-			return run(cmd.Context(), o)
-		},
-	}
+	}, func(cmd *cobra.Command) error { return run(cmd.Context(), o) })
+}
+
+// some makes cmd one about the dead letters of JOB [VERSION], at most --limit of them.
+func (o *deadletterOptions) some(cmd *cobra.Command, run func(*cobra.Command) error) *cobra.Command {
+	cmd.Args = between([]string{"JOB"}, []string{"VERSION"})
+	cmd.RunE = o.target.then(func(cmd *cobra.Command) error {
+		if o.limit < 1 {
+			return usage(cmd, "--limit is at least 1")
+		}
+		return run(cmd)
+	})
 	cmd.Flags().IntVar(&o.limit, "limit", 100, "at most this many")
 	return cmd
 }

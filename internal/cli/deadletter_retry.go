@@ -20,7 +20,7 @@ import (
 
 func newDeadletterRetry(a *app, run func(context.Context, deadletterOptions) error) *cobra.Command {
 	o := deadletterOptions{app: a}
-	cmd := &cobra.Command{
+	cmd := o.some(&cobra.Command{
 		Use:   "retry JOB [VERSION]",
 		Short: "Try dead letters again, with a corrected job file, and say which would pass",
 		Long: `Try the dead letters of a version on the job file given with --file, or on that of the version, and say of each whether it
@@ -31,19 +31,8 @@ checks exactly that. A record that is counted in later would be counted twice by
 The way in is a deploy of the corrected file: it replays the log, dead letters and all, and the view flips to the result.
 It ends with 5 when some would fail again.`,
 		Example: "  kappactl deadletter retry pageviews --file fixed.yaml",
-		Args:    between([]string{"JOB"}, []string{"VERSION"}),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.target, err = parseTarget(cmd, args); err != nil {
-				return err
-			}
-			if o.limit < 1 {
-				return usage(cmd, "--limit is at least 1")
-			}
-			return run(cmd.Context(), o)
-		},
-	}
+	}, func(cmd *cobra.Command) error { return run(cmd.Context(), o) })
 	cmd.Flags().StringVar(&o.file, "file", "", "the corrected job `FILE` (default: the version's own)")
-	cmd.Flags().IntVar(&o.limit, "limit", 100, "at most this many")
 	return cmd
 }
 

@@ -12,50 +12,42 @@ import (
 )
 
 type resumeOptions struct {
-	*app
-	target    target
-	dryRun    bool
-	gaps      []reprocess.Gap
-	waitAgent duration
+	actOptions
+	gaps []reprocess.Gap
 }
 
 func newResume(a *app, run func(context.Context, resumeOptions) error) *cobra.Command {
-	o := resumeOptions{app: a}
+	o := resumeOptions{actOptions: actOptions{app: a}}
 	var accept []string
-	cmd := &cobra.Command{
+	cmd := o.command(&cobra.Command{
 		Use:   "resume JOB [VERSION]",
 		Short: "Let a paused version go on where it stopped",
 		Long: `Let a paused version go on exactly where it stopped. A version that the log no longer holds records for stands still at the
 gap, live or not; with --accept-gap TOPIC/PARTITION:FROM-TO it goes on behind it. The range must be the one that status names; what is
 lost is written down, once and for all: the version counts none of these records, verify leaves them out, and history says who
-accepted it.`,
+accepted it. Where the log was cut off after they had been counted they stay counted, and verify says so.`,
 		Example: "  kappactl resume pageviews v2\n  kappactl resume pageviews v1 --accept-gap pageviews/0:1200-1900",
-		Args:    between([]string{"JOB"}, []string{"VERSION"}),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.target, err = parseTarget(cmd, args); err != nil {
-				return err
+	}, func(cmd *cobra.Command) error {
+		for _, text := range accept {
+			g, ok := parseGap(text)
+			if !ok {
+				return usage(cmd, "%q is not TOPIC/PARTITION:FROM-TO", text)
 			}
-			for _, text := range accept {
-				g, ok := parseGap(text)
-				if !ok {
-					return usage(cmd, "%q is not TOPIC/PARTITION:FROM-TO", text)
-				}
-				o.gaps = append(o.gaps, g)
-			}
-			if len(o.gaps) > 0 && o.target.Number == nil {
-				return usage(cmd, "--accept-gap needs a VERSION")
-			}
-			return run(cmd.Context(), o)
-		},
-	}
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+			o.gaps = append(o.gaps, g)
+		}
+		if len(o.gaps) > 0 && o.target.Number == nil {
+			return usage(cmd, "--accept-gap needs a VERSION")
+		}
+		return run(cmd.Context(), o)
+	})
 	cmd.Flags().StringArrayVar(&accept, "accept-gap", nil, "go on without these offsets, `TOPIC/PARTITION:FROM-TO`, TO not included; can be repeated")
-	waitAgentFlag(cmd.Flags(), &o.waitAgent)
 	return cmd
 }
 
 func runResume(ctx context.Context, o resumeOptions) error {
-	return act{app: o.app, verb: reprocess.Resume, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value, args: reprocess.Args{AcceptGap: o.gaps}}.run(ctx)
+	do := o.act(reprocess.Resume)
+	do.args.AcceptGap = o.gaps
+	return do.run(ctx)
 }
 
 // parseGap reads TOPIC/PARTITION:FROM-TO, as status and the answer of a wait print it.

@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// actOptions are what every act on one version takes.
+type actOptions struct {
+	*app
+	target    target
+	dryRun    bool
+	waitAgent duration
+}
+
+// command adds the arguments JOB [VERSION] and the flags to cmd; run is called with the target read.
+func (o *actOptions) command(cmd *cobra.Command, run func(*cobra.Command) error) *cobra.Command {
+	cmd.Args = between([]string{"JOB"}, []string{"VERSION"})
+	cmd.RunE = o.target.then(run)
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	waitAgentFlag(cmd.Flags(), &o.waitAgent)
+	return cmd
+}
+
+func (o actOptions) act(verb reprocess.Verb) act {
+	return act{app: o.app, verb: verb, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value}
+}
