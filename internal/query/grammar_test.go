@@ -75,8 +75,8 @@ func randomAggregate(r *rand.Rand, filter string) aggregateText {
 		return same(pick(r, "bool_and(", "bool_or(") + value(truth) + ")")
 	case "sum":
 		return same("sum(" + value(whole, exactN) + ")")
-	case "sum double":
-		return same("sum(CASE WHEN abs(d) < 1e4 THEN d END)")
+	case "sum double": // with NaN and the infinities
+		return same(pick(r, "sum(", "avg(") + "CASE WHEN abs(" + pick(r, "d) < 1e4 THEN d", "d) < 1e4 OR abs(d) > 1e300 THEN d", "f) < 1e4 OR abs(f) > 1e38 THEN CAST(f AS float8)") + " END)")
 	case "avg":
 		return same("avg(" + value(tame) + ")")
 	case "least", "greatest":
@@ -151,12 +151,22 @@ func randomQuery(r *rand.Rand) (duck, postgres string) {
 		groups = append(groups, []string{fmt.Sprint(i + 1), fmt.Sprintf("k%d", i), key, ""}[how])
 	}
 	twins = append(twins, items...)
+	several := r.IntN(4) == 0 // rows of a record
+	if several && r.IntN(2) == 0 {
+		items, twins = append(items, "n AS kn"), append(twins, "n AS kn")
+		keys = append(keys, fmt.Sprint(len(items)))
+		groups = append(groups, []string{fmt.Sprint(len(items)), "kn", "n", ""}[how])
+	}
 	for i := range 1 + r.IntN(5) {
 		filter := ""
 		if r.IntN(3) == 0 {
 			filter = pick(r, scalars(truth)...)
 		}
 		a := randomAggregate(r, filter)
+		if several && r.IntN(3) == 0 {
+			of := pick(r, "sum(n)", "count(n)", "max(n)", "min(n)", "count(DISTINCT n)", "sum(n * small)", "bool_or(n > 0)")
+			a = aggregateText{of, of}
+		}
 		items, twins = append(items, fmt.Sprintf("%s AS a%d", a.duck, i)), append(twins, fmt.Sprintf("%s AS a%d", a.postgres, i))
 	}
 	before, from := "", "source"
@@ -169,12 +179,16 @@ func randomQuery(r *rand.Rand) (duck, postgres string) {
 	case 2:
 		before, from = "WITH c AS (SELECT * FROM source WHERE "+inner+"), e AS (SELECT * FROM c) ", "(SELECT * FROM e) AS s"
 	}
-	where := ""
+	where, twin := "", from
 	if r.IntN(3) == 0 {
 		where = " WHERE " + pick(r, scalars(truth)...)
 	}
+	if several {
+		twin = "(SELECT * FROM " + from + ", unnest(ARRAY[1, small % 3, NULL, 1]) AS o (n)) AS u"
+		from = "(SELECT *, unnest([1, small % 3, NULL, 1]) AS n FROM " + from + ") AS u"
+	}
 	duck = before + "SELECT " + strings.Join(items, ", ") + " FROM " + from + where
-	postgres = before + "SELECT " + strings.Join(twins, ", ") + " FROM " + from + where
+	postgres = before + "SELECT " + strings.Join(twins, ", ") + " FROM " + twin + where
 	if len(keys) > 0 {
 		postgres += " GROUP BY " + strings.Join(keys, ", ")
 		duck += " GROUP BY " + map[bool]string{true: "ALL", false: strings.Join(groups, ", ")}[how == 3]

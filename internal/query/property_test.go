@@ -46,6 +46,7 @@ func TestRandomQueriesOverRandomRecordsOnRandomSplits(t *testing.T) {
 			}
 			records = append(records, rec)
 		}
+		weird(r, records)
 		l.source(c, records)
 		merged, staged := l.merged(c, r, records, 1+r.IntN(4))
 		plain := l.plainly(c.Layout, postgres)
@@ -54,7 +55,7 @@ func TestRandomQueriesOverRandomRecordsOnRandomSplits(t *testing.T) {
 			name string
 			rows [][]string
 		}{{"the version table", merged}, {"staging", staged}, {"DuckDB's one pass", l.once(c, c.Oracle, records)}} {
-			if !alike(c.Layout, plain, other.rows) {
+			if !alike(c.Layout, unsigned(c.Layout, plain), unsigned(c.Layout, other.rows)) {
 				t.Errorf("%s%s\n%s differs (-plain PostgreSQL +other):\n%s", what, postgres, other.name, cmp.Diff(plain, other.rows))
 			}
 		}
@@ -103,6 +104,18 @@ func (l *law) plainly(layout job.Layout, sql string) [][]string {
 		items[i] = fmt.Sprintf("q.%s::%s::text", ident(v.Name), v.Type)
 	}
 	return sorted(l.query("SELECT " + strings.Join(items, ", ") + " FROM (" + sql + ") AS q"))
+}
+
+// unsigned gives zeroes no sign: they are equal, and which of them a group shows is left to each engine.
+func unsigned(layout job.Layout, rows [][]string) [][]string {
+	for _, row := range rows {
+		for j, v := range layout.View {
+			if row[j] == "-0" && (v.Type == "double precision" || v.Type == "real") {
+				row[j] = "0"
+			}
+		}
+	}
+	return sorted(rows)
 }
 
 // alike compares rows: approximate values and averages, which plain PostgreSQL rounds otherwise, within 1e-9.
