@@ -92,7 +92,19 @@ func (r planReplay) rows(add func(name, format string, args ...any)) {
 	add("rows", "%s", render.CountOf(r.Rows))
 	add("disk", "%s, and %s more during the replay; free: %s", render.Bytes(*r.DiskBytes), render.Bytes(*r.StagingBytes), r.free())
 	add("WAL", "%s", render.Bytes(*r.WALBytes))
-	add("time", "%s at %s a worker (%s)", render.Seconds(r.ETASeconds), render.Rate(r.RecordsPerSecond), or(r.ETAFrom, "unknown"))
+	if r.ETASeconds == nil {
+		add("time", "unknown")
+		return
+	}
+	add("time", "about %s at %s a worker (estimated from %s)", render.Seconds(r.ETASeconds), render.Rate(r.RecordsPerSecond), article(r.ETAFrom))
+}
+
+// article puts one before where an estimate is from.
+func article(from string) string {
+	if strings.HasPrefix(from, "e") {
+		return "an " + from
+	}
+	return "a " + from
 }
 
 func retentionText(t planTopic) string {

@@ -36,6 +36,7 @@ type planned struct {
 		Rows         float64 `json:"rows"`
 		DiskBytes    float64 `json:"disk_bytes"`
 		StagingBytes float64 `json:"staging_bytes"`
+		WALBytes     float64 `json:"wal_bytes"`
 		ETASeconds   float64 `json:"eta_seconds"`
 		ETAFrom      string  `json:"eta_from"`
 	} `json:"replay"`
