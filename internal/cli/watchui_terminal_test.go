@@ -62,7 +62,8 @@ func onTerminal(t *testing.T, width, height uint16, env []string, args ...string
 		t.Fatal(err)
 	}
 	w.cmd = exec.Command(program(t), args...)
-	w.cmd.Env = append([]string{"TERM=xterm-256color", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8"}, env...)
+	races := filepath.Join(t.TempDir(), "race") // the detector would write on the terminal
+	w.cmd.Env = append([]string{"TERM=xterm-256color", "HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "GORACE=log_path=" + races}, env...)
 	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = tty, tty, tty
 	w.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := w.cmd.Start(); err != nil {
@@ -83,6 +84,11 @@ func onTerminal(t *testing.T, width, height uint16, env []string, args ...string
 		out.Wait()
 		answers.Close() // and not the emulator, whose Close races with its Read
 		in.Wait()
+		found, _ := filepath.Glob(races + ".*") // the pattern is a path of ours
+		for _, f := range found {
+			text, err := os.ReadFile(f)
+			t.Errorf("data race in the program: %v\n%s", err, text)
+		}
 	})
 	return w
 }

@@ -50,7 +50,11 @@ func Run(ctx context.Context, src Source, o Options) (Outcome, error) {
 	defer cancel()
 	m := newModel(commands{ctx: ctx, src: src, out: o.Out, now: o.Now}, o)
 	g := &guard{model: m}
-	_, err := tea.NewProgram(g, tea.WithAltScreen(), tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler()).Run()
+	p := tea.NewProgram(g, tea.WithAltScreen(), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler())
+	// Quit, and not tea.WithContext: that one kills the program, which closes its input while its reader still reads.
+	stop := context.AfterFunc(ctx, p.Quit)
+	defer stop()
+	_, err := p.Run()
 	switch {
 	case g.fault != nil:
 		return Outcome{}, g.fault
