@@ -91,7 +91,7 @@ func (e *examination) compareLog(ctx context.Context, check string, ref job.Ref,
 		case p.Start > at.Next:
 			e.note(check, healthFailed, next, "%s is at offset %d of %s, and the log begins at %d: records are missing", ref, at.Next, p.Partition, p.Start)
 			return
-		case p.Start > at.CoversFrom && !(expires && p.Start <= first):
+		case p.Start > at.CoversFrom && (!expires || p.Start > first):
 			lost, partitions = lost+p.Start-at.CoversFrom, partitions+1
 		}
 	}
