@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/reprocess"
 )
@@ -128,6 +129,9 @@ func (o deployOptions) announce(ctx context.Context, cl *client, staged reproces
 	notes, err := cl.store.BeforePromote(ctx, views(), job.Ref{Job: staged.Job, Number: staged.Number})
 	for _, note := range notes {
 		o.progress("note: when it is promoted: %s", note)
+	}
+	if pg.Unreachable(err) {
+		return nil // it is staged, and following it waits for the database
 	}
 	return err
 }

@@ -128,7 +128,7 @@ func TestTheListedRightsSuffice(t *testing.T) {
 // looksFirst is what a person does with a job file before its first deploy.
 func (w *world) looksFirst(file string) {
 	w.t.Helper()
-	w.ok("check", file, "--require", "law")
+	w.ok("check", file, "--require", "law", "--timeout", "3m")
 	w.ok("test", file)
 	dsn := strings.TrimPrefix(w.vars[len(w.vars)-1], "KAPPACTL_DSN=")
 	w.as(append(w.vars, "PGPASSWORD=hunter2")...).ok("test", file, "--dsn", strings.Replace(dsn, ":hunter2@", "@", 1))

@@ -63,7 +63,7 @@ func (w *world) rows(topic, text string, upsert bool) {
 		kafkatest.ProduceRecords(t, w.brokers, []*kgo.Record{{Topic: topic, Partition: 0, Value: []byte(`{"id":"x","amount":"seven"}`)}, {Topic: topic, Partition: 0, Value: nil}})
 	}
 	v1 := w.file("v1.yaml", fmt.Sprintf(text, topic, 0))
-	if o := w.code(0, "check", v1, "--require", "law"); !strings.Contains(o.stderr, "law: holds: 1502 records of the topic") {
+	if o := w.code(0, "check", v1, "--require", "law", "--timeout", "3m"); !strings.Contains(o.stderr, "law: holds: 1502 records of the topic") {
 		t.Error(o.stderr)
 	}
 	w.ok("test", v1)
