@@ -113,7 +113,7 @@ func (w *watch) verified(ctx context.Context, st *state) (next, error) {
 func (w *watch) promoteItself(ctx context.Context, st *state) (next, error) {
 	o := st.options()
 	err := w.during(ctx, st, func(ctx context.Context) error {
-		_, err := w.c.promote(ctx, actor{deployment: st.ID, claim: st.claim, by: st.By}, st.ref(),
+		_, err := w.c.promote(ctx, actor{deployment: st.ID, claim: st.claim, by: st.By, while: st.State}, st.ref(),
 			Args{LiveIsDown: o.LiveIsDown, IgnoreSnapshots: o.IgnoreSnapshots, AcceptShorterHistory: o.AcceptShorterHistory})
 		return err
 	})

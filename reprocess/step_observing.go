@@ -152,7 +152,8 @@ func (w *watch) flipBack(ctx context.Context, st *state, bad pastCheck) (next, e
 	to := job.Ref{Job: job.Name(st.Job), Number: job.Number(*st.Previous)}
 	reason := fmt.Sprintf("check %q failed twice in a row: %s", bad.Name, bad.Detail)
 	err := w.during(ctx, st, func(ctx context.Context) error {
-		_, err := w.c.rollback(ctx, actor{deployment: st.ID, claim: st.claim, by: "kappactl", reason: reason}, to, Args{})
+		// Its tries take a while: once readers have left this version, it is not for its check to move them.
+		_, err := w.c.rollback(ctx, actor{deployment: st.ID, claim: st.claim, by: "kappactl", reason: reason, while: job.Observing}, to, Args{})
 		return err
 	})
 	var refusal *job.Refusal

@@ -156,7 +156,7 @@ func (c *Controller) coverage(ctx context.Context, db pg.DB, live *job.Ref, ref 
 
 // fence locks the deployment under its claim, so that what the transaction writes is written by its only controller.
 func fence(ctx context.Context, tx *pg.Tx, st *state) error {
-	held, err := lockDeployment(ctx, tx, st.ID, st.claim)
+	held, err := lockDeployment(ctx, tx, st.ID, st.claim, "")
 	if err == nil && !held {
 		return errLost
 	}

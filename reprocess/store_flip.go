@@ -18,17 +18,19 @@ type actor struct {
 	deployment int64
 	claim      int64
 	by         string
-	reason     string // of an act that nobody asked for
+	reason     string              // of an act that nobody asked for
+	while      job.DeploymentState // the deployment must be in it still, and the newest of its version; empty: whatever
 }
 
-// fence locks the actor's row, so that an act is done once: errLost when it is answered or somebody else holds it.
+// fence locks the actor's row, so that an act is done once: errLost when it is answered, somebody else holds it, or the deployment no
+// longer governs its version in the state in which it decided to act.
 func (a actor) fence(ctx context.Context, tx *pg.Tx) error {
 	var held bool
 	var err error
 	if a.request != 0 {
 		held, err = lockRequest(ctx, tx, a.request, a.claim)
 	} else {
-		held, err = lockDeployment(ctx, tx, a.deployment, a.claim)
+		held, err = lockDeployment(ctx, tx, a.deployment, a.claim, a.while)
 	}
 	if err == nil && !held {
 		return errLost
@@ -53,9 +55,11 @@ func lockRequest(ctx context.Context, tx *pg.Tx, id, claim int64) (bool, error) 
 	return tag.RowsAffected() == 1, nil
 }
 
-func lockDeployment(ctx context.Context, tx *pg.Tx, id, claim int64) (bool, error) {
-	tag, err := tx.Exec(ctx, `SELECT 1 FROM kappactl.deployment WHERE id = @id AND claim = @claim FOR UPDATE`,
-		pgx.NamedArgs{"id": id, "claim": claim})
+func lockDeployment(ctx context.Context, tx *pg.Tx, id, claim int64, while job.DeploymentState) (bool, error) {
+	tag, err := tx.Exec(ctx, `SELECT 1 FROM kappactl.deployment d WHERE id = @id AND claim = @claim AND (@while::text = ''
+			OR state = @while AND NOT EXISTS (SELECT FROM kappactl.deployment n WHERE n.job = d.job AND n.number = d.number AND n.id > d.id))
+		FOR UPDATE OF d`,
+		pgx.NamedArgs{"id": id, "claim": claim, "while": string(while)})
 	if err != nil {
 		return false, fmt.Errorf("lock deployment %d: %w", id, err)
 	}
