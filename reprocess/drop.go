@@ -167,14 +167,7 @@ func (c *Controller) drop(ctx context.Context, a actor, name job.Name, args Args
 		return err
 	}
 	c.hit(FaultDropCleaned)
-	_, err = c.until(ctx, Drop, job.Ref{Job: name}, func(ctx context.Context) (string, error) {
-		err := c.forget(ctx, a, name)
-		if pg.Retryable(err) { // agents renew the leases of its deployments
-			err = &tryAgain{cause: "rows of the job are in use", err: err}
-		}
-		return "", err
-	})
-	return err
+	return c.overRows(ctx, Drop, job.Ref{Job: name}, func(tx *pg.Tx) error { return c.forget(ctx, tx, a, name) })
 }
 
 func (c *Controller) markDropped(ctx context.Context, a actor, name job.Name, keepView bool) error {
@@ -262,31 +255,29 @@ func (c *Controller) awaitDropped(ctx context.Context, name job.Name) error {
 }
 
 // forget removes the job's rows and answers.
-func (c *Controller) forget(ctx context.Context, a actor, name job.Name) error {
-	return c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := lockTimeout(ctx, tx, slowLock); err != nil {
-			return err
-		}
-		j, err := lockJob(ctx, tx, name)
-		if err != nil {
-			return err
-		}
-		if err := a.fence(ctx, tx); err != nil {
-			return err
-		}
-		kept, err := forgetJob(ctx, tx, j, a.by)
-		if err != nil {
-			return err
-		}
-		text := fmt.Sprintf("job %s is dropped", name)
-		if len(kept) > 0 {
-			text += fmt.Sprintf("; %s stays", strings.Join(kept, " and "))
-		}
-		if err := addEvent(ctx, tx, entry{Job: j.Name, Whole: true, Kind: "dropped", Message: text, By: a.by}); err != nil {
-			return err
-		}
-		return a.answer(ctx, tx, text, "kappactl history "+string(name))
-	})
+func (c *Controller) forget(ctx context.Context, tx *pg.Tx, a actor, name job.Name) error {
+	if err := lockTimeout(ctx, tx, slowLock); err != nil {
+		return err
+	}
+	j, err := lockJob(ctx, tx, name)
+	if err != nil {
+		return err
+	}
+	if err := a.fence(ctx, tx); err != nil {
+		return err
+	}
+	kept, err := forgetJob(ctx, tx, j, a.by)
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("job %s is dropped", name)
+	if len(kept) > 0 {
+		text += fmt.Sprintf("; %s stays", strings.Join(kept, " and "))
+	}
+	if err := addEvent(ctx, tx, entry{Job: j.Name, Whole: true, Kind: "dropped", Message: text, By: a.by}); err != nil {
+		return err
+	}
+	return a.answer(ctx, tx, text, "kappactl history "+string(name))
 }
 
 func quoted(v job.ViewName) string { return pg.Ident(v.Schema, v.Name) }

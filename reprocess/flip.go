@@ -53,6 +53,18 @@ func (c *Controller) until(ctx context.Context, verb Verb, ref job.Ref, try func
 	}
 }
 
+// overRows repeats a transaction on rows of a job that others lock or move at the same moment, as agents do when they renew leases.
+func (c *Controller) overRows(ctx context.Context, verb Verb, ref job.Ref, act func(*pg.Tx) error) error {
+	_, err := c.until(ctx, verb, ref, func(ctx context.Context) (string, error) {
+		err := c.Pool.ReadCommitted(ctx, act)
+		if pg.Retryable(err) {
+			err = &tryAgain{cause: "rows of the job are in use", err: err}
+		}
+		return "", err
+	})
+	return err
+}
+
 // gaveUp lists what the tries were stopped by.
 func (c *Controller) gaveUp(verb Verb, ref job.Ref, err error) error {
 	var t *tryAgain

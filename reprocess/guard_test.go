@@ -17,6 +17,11 @@ import (
 // report is a reader with a snapshot that stays open until the returned function is called.
 func (w *world) report() (end func()) {
 	w.t.Helper()
+	return w.snapshot(w.connect())
+}
+
+func (w *world) connect() *pgx.Conn {
+	w.t.Helper()
 	config, err := pgx.ParseConfig(w.dsn)
 	if err != nil {
 		w.t.Fatal(err)
@@ -27,6 +32,11 @@ func (w *world) report() (end func()) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(w.t.Context())) })
+	return conn
+}
+
+func (w *world) snapshot(conn *pgx.Conn) (end func()) {
+	w.t.Helper()
 	tx, err := conn.BeginTx(w.t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err != nil {
 		w.t.Fatal(err)

@@ -48,7 +48,11 @@ func (c *Controller) acceptGaps(ctx context.Context, tx *pg.Tx, a actor, st *sta
 }
 
 func (c *Controller) setPaused(ctx context.Context, a actor, ref job.Ref, paused bool, gaps []Gap, text, next string) (string, error) {
-	err := c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+	verb := Resume
+	if paused {
+		verb = Pause
+	}
+	err := c.overRows(ctx, verb, ref, func(tx *pg.Tx) error {
 		if err := lockTimeout(ctx, tx, slowLock); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package reprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,42 +10,55 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
+// flipSettles is how long after a flip a snapshot that holds it may look older: it was taken while an older transaction ran, and the
+// moment of the flip is known to slowLock.
+const flipSettles = 2 * slowLock
+
+// errMayHoldFlip is in the refusal of a retire that another try may heal.
+var errMayHoldFlip = errors.New("the snapshots may hold the flip")
+
 // retire marks a version as retiring; its controller stops the work and removes what is left of it.
 func (c *Controller) retire(ctx context.Context, a actor, ref job.Ref, args Args) error {
-	err := c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := lockTimeout(ctx, tx, slowLock); err != nil {
+	for {
+		err := c.overRows(ctx, Retire, ref, func(tx *pg.Tx) error { return c.retireIn(ctx, tx, a, ref, args) })
+		if err == nil {
+			c.hit(FaultRetireMarked)
+		}
+		if !errors.Is(err, errMayHoldFlip) || !sleep(ctx, c.config.RetryEvery) {
 			return err
 		}
-		if _, err := lockJob(ctx, tx, ref.Job); err != nil {
-			return err
-		}
-		if err := a.fence(ctx, tx); err != nil {
-			return err
-		}
-		st, err := readState(ctx, tx, ref)
-		if err != nil || st.Phase == job.Retiring || st.Phase == job.Retired {
-			return err
-		}
-		if err := c.retirable(ctx, tx, st, args); err != nil {
-			return err
-		}
-		if err := stepVersion(ctx, tx, ref, st.Phase, RetireAsked); err != nil {
-			return err
-		}
-		if err := endDeployment(ctx, tx, st.ID, job.Superseded, Answer{}); err != nil {
-			return err
-		}
-		if err := targetGone(ctx, tx, ref); err != nil {
-			return err
-		}
-		e := st.entry("retire", "%s", a.reason)
-		e.By = a.by
-		return addEvent(ctx, tx, e)
-	})
-	if err == nil {
-		c.hit(FaultRetireMarked)
 	}
-	return err
+}
+
+func (c *Controller) retireIn(ctx context.Context, tx *pg.Tx, a actor, ref job.Ref, args Args) error {
+	if err := lockTimeout(ctx, tx, slowLock); err != nil {
+		return err
+	}
+	if _, err := lockJob(ctx, tx, ref.Job); err != nil {
+		return err
+	}
+	if err := a.fence(ctx, tx); err != nil {
+		return err
+	}
+	st, err := readState(ctx, tx, ref)
+	if err != nil || st.Phase == job.Retiring || st.Phase == job.Retired {
+		return err
+	}
+	if err := c.retirable(ctx, tx, st, args); err != nil {
+		return err
+	}
+	if err := stepVersion(ctx, tx, ref, st.Phase, RetireAsked); err != nil {
+		return err
+	}
+	if err := endDeployment(ctx, tx, st.ID, job.Superseded, Answer{}); err != nil {
+		return err
+	}
+	if err := targetGone(ctx, tx, ref); err != nil {
+		return err
+	}
+	e := st.entry("retire", "%s", a.reason)
+	e.By = a.by
+	return addEvent(ctx, tx, e)
 }
 
 // retirable refuses to take away what readers see, may go back to, or depend on.
@@ -78,9 +92,15 @@ func (c *Controller) retirable(ctx context.Context, tx *pg.Tx, st *state, args A
 	if err != nil {
 		return err
 	}
-	if len(readers) > 0 {
-		return refuse(job.ExitConflict, fmt.Sprintf("kappactl retire %s %s", st.Job, job.Number(st.Number)),
-			"readers have a snapshot open that is older than the flip%s:%s", needlessly(all), lines(readers))
+	if len(readers) == 0 {
+		return nil
 	}
-	return nil
+	var again error
+	if st.Now.Sub(st.PhaseSince) < flipSettles {
+		again = errMayHoldFlip
+	}
+	return &job.Refusal{
+		Code: job.ExitConflict, Next: fmt.Sprintf("kappactl retire %s %s", st.Job, job.Number(st.Number)), Err: again,
+		Cause: fmt.Sprintf("readers have a snapshot open that is older than the flip%s:%s", needlessly(all), lines(readers)),
+	}
 }
