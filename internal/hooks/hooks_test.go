@@ -307,6 +307,26 @@ func TestAnAddressThatStaysAwayIsGivenUp(t *testing.T) {
 	w.await("given up", `SELECT count(*) FROM kappactl.delivery WHERE state = 'given up'`, 1)
 }
 
+func TestAnAnswerThatPostgreSQLCannotKeepEndsAllTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 500 \xff\x00"+strings.Repeat("x", 100_000)+"\r\nContent-Length: 0\r\n\r\n")
+		_ = conn.Close()
+	})
+	w.run("a", hooks.Config{Hooks: []hooks.Hook{{Name: "web", URL: r.URL}}, Poll: time.Millisecond, Backoff: time.Millisecond, GiveUp: time.Nanosecond})
+	w.event("retire", `{}`)
+	if o := w.note(); o.OK || !strings.Contains(o.Reason, " answered 500 \uFFFD\uFFFDxx") || len(o.Reason) > 5000 {
+		t.Errorf("%+v", o)
+	}
+	w.await("given up", `SELECT count(*) FROM kappactl.delivery WHERE state = 'given up'`, 1)
+}
+
 func TestARedirectIsNotFollowed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -175,6 +175,7 @@ func (s *Service) run(ctx context.Context, h Hook, facts job.HookFacts) job.Hook
 	} else {
 		o = s.command(limited, h, facts)
 	}
+	o.Reason = clean([]byte(o.Reason[:min(len(o.Reason), keptOutput)])) // it may hold what a receiver sent
 	o.Hook, o.OK, o.Seconds = h.Name, o.Reason == "", s.Now().Sub(began).Seconds()
 	return o
 }
