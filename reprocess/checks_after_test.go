@@ -95,6 +95,10 @@ func TestReadersThatCannotGoBackByThemselvesAreSaid(t *testing.T) {
 	has(t, d.Message, `check "small" failed twice in a row`, "readers cannot go back to v1 by themselves", "paused")
 	has(t, d.Next, "--stale")
 	w.event("not rolled back", 1)
+	w.await("further failures", func() bool { return w.check(2, "small").Failures >= 6 })
+	if n := w.text(`SELECT count(*)::text FROM kappactl.event WHERE kind = 'check failed'`); n != "2" {
+		t.Errorf("%s failures are in the history, want the two that decide", n)
+	}
 	if d.State != job.Observing || d.ExitCode != nil || w.live() != "v2" {
 		t.Errorf("%+v", d)
 	}

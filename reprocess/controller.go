@@ -151,6 +151,8 @@ type watch struct {
 	ages    ages // of what is unread, as asked at aged
 	aged    time.Time
 	alarm   alarm
+	added   bool // partitions, as far as counted tells
+	counted bool
 
 	// What the last pass left for rest.
 	job    string

@@ -111,7 +111,7 @@ func readLagSeries(ctx context.Context, db pg.DB, deployment int64) (lagSeries, 
 	err := db.QueryRow(ctx, `SELECT count(*), min(at), max(at), coalesce((array_agg(phase ORDER BY at DESC))[1], '')
 		FROM kappactl.lag_point WHERE deployment = @id`, pgx.NamedArgs{"id": deployment}).Scan(&l.count, &first, &last, &l.phase)
 	if err != nil {
-		return l, fmt.Errorf("read the lag of deployment %d: %w", deployment, err)
+		return lagSeries{}, fmt.Errorf("read the lag of deployment %d: %w", deployment, err)
 	}
 	if first != nil && last != nil {
 		l.first, l.last = *first, *last

@@ -110,10 +110,10 @@ func (w *watch) runAfter(ctx context.Context, st *state, due []job.Check, past [
 // noteChanges writes history where a check says something else than the time before.
 func (w *watch) noteChanges(ctx context.Context, tx *pg.Tx, r *checkRun, past []pastCheck) error {
 	for _, result := range r.results {
-		before := CheckOutcome("")
+		var before pastCheck
 		for _, p := range past {
 			if p.Name == result.Name {
-				before = p.Outcome
+				before = p
 			}
 		}
 		log := w.c.log(r.st).With("check", result.Name, "outcome", string(result.Outcome), "reason", result.Detail)
@@ -124,7 +124,8 @@ func (w *watch) noteChanges(ctx context.Context, tx *pg.Tx, r *checkRun, past []
 			log.Warn("a check gives no answer after the flip")
 		case CheckPass:
 		}
-		if before == result.Outcome && result.Outcome != CheckFail {
+		// A check that goes on failing, as when readers cannot go back, would fill the history with its examples.
+		if before.Outcome == result.Outcome && (result.Outcome != CheckFail || before.Failures >= failuresToFlipBack) {
 			continue
 		}
 		kind := map[CheckOutcome]string{CheckPass: "check passed", CheckFail: "check failed", CheckNoAnswer: "check without answer"}[result.Outcome]
