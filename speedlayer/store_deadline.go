@@ -16,7 +16,9 @@ SELECT id, topic_id::text AS topic_id, topic, partition, from_offset, deadline F
 	sqlDeadlines = `
 UPDATE kappactl.segment AS g SET deadline = d.deadline
   FROM unnest(@ids::bigint[], @deadlines::timestamptz[]) AS d (id, deadline)
- WHERE g.id = d.id AND g.state IN ('open', 'claimed')`
+  JOIN (SELECT id FROM kappactl.segment WHERE id = ANY (@ids::bigint[]) AND state IN ('open', 'claimed')
+         ORDER BY id FOR UPDATE SKIP LOCKED) AS free ON free.id = d.id
+ WHERE g.id = d.id`
 )
 
 type unreadSegment struct {
