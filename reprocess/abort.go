@@ -14,13 +14,7 @@ func (c *Controller) abort(ctx context.Context, a actor, ref job.Ref) error {
 }
 
 func (c *Controller) abortIn(ctx context.Context, tx *pg.Tx, a actor, ref job.Ref) error {
-	if err := lockTimeout(ctx, tx, slowLock); err != nil {
-		return err
-	}
-	if _, err := lockJob(ctx, tx, ref.Job); err != nil {
-		return err
-	}
-	if err := a.fence(ctx, tx); err != nil {
+	if _, err := a.begin(ctx, tx, ref.Job); err != nil {
 		return err
 	}
 	st, err := readState(ctx, tx, ref)

@@ -102,7 +102,7 @@ func (c *Controller) adoptIn(ctx context.Context, tx *pg.Tx, a actor, name job.N
 	if err := a.answer(ctx, tx, text, "kappactl plan FILE, then kappactl deploy FILE"); err != nil {
 		return err
 	}
-	if err := lockTimeout(ctx, tx, c.config.LockTimeout); err != nil {
+	if err := c.beforeReaders(ctx, tx); err != nil {
 		return err
 	}
 	contract, err := c.Adoptions.Adopt(ctx, tx, plan)

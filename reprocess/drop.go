@@ -173,15 +173,9 @@ func (c *Controller) drop(ctx context.Context, a actor, name job.Name, args Args
 func (c *Controller) markDropped(ctx context.Context, a actor, name job.Name, keepView bool) error {
 	var view job.ViewName
 	err := c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := lockTimeout(ctx, tx, slowLock); err != nil {
-			return err
-		}
-		j, err := lockJob(ctx, tx, name)
-		if err != nil {
-			return err
-		}
+		j, err := a.begin(ctx, tx, name)
 		view = j.view()
-		if err := a.fence(ctx, tx); err != nil || j.DroppingAt != nil {
+		if err != nil || j.DroppingAt != nil {
 			return err
 		}
 		plan, err := removal(ctx, tx, j, keepView, c.Tables, c.Removals)
@@ -195,7 +189,7 @@ func (c *Controller) markDropped(ctx context.Context, a actor, name job.Name, ke
 			return err
 		}
 		// The view last: readers wait for what follows its lock.
-		if err := lockTimeout(ctx, tx, c.config.LockTimeout); err != nil {
+		if err := c.beforeReaders(ctx, tx); err != nil {
 			return err
 		}
 		switch {
@@ -256,14 +250,8 @@ func (c *Controller) awaitDropped(ctx context.Context, name job.Name) error {
 
 // forget removes the job's rows and answers.
 func (c *Controller) forget(ctx context.Context, tx *pg.Tx, a actor, name job.Name) error {
-	if err := lockTimeout(ctx, tx, slowLock); err != nil {
-		return err
-	}
-	j, err := lockJob(ctx, tx, name)
+	j, err := a.begin(ctx, tx, name)
 	if err != nil {
-		return err
-	}
-	if err := a.fence(ctx, tx); err != nil {
 		return err
 	}
 	kept, err := forgetJob(ctx, tx, j, a.by)

@@ -133,17 +133,11 @@ func (c *Controller) lockTrouble(ctx context.Context, kind string, view job.View
 
 // flipIn is the flip: what it is conditioned on first, then phases, history and the answer, the view last.
 func (c *Controller) flipIn(ctx context.Context, tx *pg.Tx, f *flip) (string, error) {
-	if err := lockTimeout(ctx, tx, slowLock); err != nil {
-		return "", err
-	}
 	if err := idleTimeout(ctx, tx, slowFlip); err != nil {
 		return "", err
 	}
-	j, err := lockJob(ctx, tx, job.Name(f.st.Job))
+	j, err := f.actor.begin(ctx, tx, job.Name(f.st.Job))
 	if err != nil {
-		return "", err
-	}
-	if err := f.actor.fence(ctx, tx); err != nil {
 		return "", err
 	}
 	if err := lockVersions(ctx, tx, f.st.ref(), f.fromOr()); err != nil {
@@ -321,9 +315,18 @@ func (f *flip) deployments(ctx context.Context, tx *pg.Tx, keep time.Duration, t
 	return promoted(ctx, tx, f.st, f.from, keep)
 }
 
+// beforeReaders comes before what queues before readers: for no longer than LockTimeout, and a process that is frozen after it keeps
+// readers waiting for no longer than slowFlip.
+func (c *Controller) beforeReaders(ctx context.Context, tx *pg.Tx) error {
+	if err := idleTimeout(ctx, tx, slowFlip); err != nil {
+		return err
+	}
+	return lockTimeout(ctx, tx, c.config.LockTimeout)
+}
+
 // switchView makes the view read the version, queueing before readers for no longer than LockTimeout.
 func (c *Controller) switchView(ctx context.Context, tx *pg.Tx, st *state, j jobRow) error {
-	if err := lockTimeout(ctx, tx, c.config.LockTimeout); err != nil {
+	if err := c.beforeReaders(ctx, tx); err != nil {
 		return err
 	}
 	contract, err := c.Views.Switch(ctx, tx, job.ViewChange{

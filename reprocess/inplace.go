@@ -194,14 +194,8 @@ func (c *Controller) apply(ctx context.Context, st *state) error {
 	}
 	_, err = c.until(ctx, Promote, st.ref(), func(ctx context.Context) (string, error) {
 		err := c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-			if err := lockTimeout(ctx, tx, slowLock); err != nil {
-				return err
-			}
-			j, err := lockJob(ctx, tx, job.Name(st.Job))
+			j, err := a.begin(ctx, tx, job.Name(st.Job))
 			if err != nil {
-				return err
-			}
-			if err := a.fence(ctx, tx); err != nil {
 				return err
 			}
 			if !sameNumber(j.Live, new(st.ref())) {

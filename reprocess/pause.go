@@ -53,13 +53,7 @@ func (c *Controller) setPaused(ctx context.Context, a actor, ref job.Ref, paused
 		verb = Pause
 	}
 	err := c.overRows(ctx, verb, ref, func(tx *pg.Tx) error {
-		if err := lockTimeout(ctx, tx, slowLock); err != nil {
-			return err
-		}
-		if _, err := lockJob(ctx, tx, ref.Job); err != nil {
-			return err
-		}
-		if err := a.fence(ctx, tx); err != nil {
+		if _, err := a.begin(ctx, tx, ref.Job); err != nil {
 			return err
 		}
 		st, err := readState(ctx, tx, ref)

@@ -31,13 +31,7 @@ func (c *Controller) retire(ctx context.Context, a actor, ref job.Ref, args Args
 }
 
 func (c *Controller) retireIn(ctx context.Context, tx *pg.Tx, a actor, ref job.Ref, args Args) error {
-	if err := lockTimeout(ctx, tx, slowLock); err != nil {
-		return err
-	}
-	if _, err := lockJob(ctx, tx, ref.Job); err != nil {
-		return err
-	}
-	if err := a.fence(ctx, tx); err != nil {
+	if _, err := a.begin(ctx, tx, ref.Job); err != nil {
 		return err
 	}
 	st, err := readState(ctx, tx, ref)

@@ -38,6 +38,18 @@ func (a actor) fence(ctx context.Context, tx *pg.Tx) error {
 	return err
 }
 
+// begin is how every act on a job begins: the job's row is locked, then the actor's.
+func (a actor) begin(ctx context.Context, tx *pg.Tx, name job.Name) (jobRow, error) {
+	if err := lockTimeout(ctx, tx, slowLock); err != nil {
+		return jobRow{}, err
+	}
+	j, err := lockJob(ctx, tx, name)
+	if err != nil {
+		return jobRow{}, err
+	}
+	return j, a.fence(ctx, tx)
+}
+
 // answer writes the answer in the act's own transaction; a deployment has nobody to answer.
 func (a actor) answer(ctx context.Context, db pg.DB, text string, next string) error {
 	if a.request == 0 {
