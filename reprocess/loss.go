@@ -2,6 +2,7 @@ package reprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -128,6 +129,8 @@ func (q survey) older(ctx context.Context, c histories, lost *Lost) error {
 	switch {
 	case err == nil:
 		lost.Older = &n
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // what is lost is known, and is the answer
+		lost.Why = "there was no time left to count them"
 	case ctx.Err() != nil || pg.Unreachable(err):
 		return fmt.Errorf("count the keys of %s: %w", c.live, err)
 	case pg.Code(err) == "57014":

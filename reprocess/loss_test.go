@@ -1,10 +1,12 @@
 package reprocess
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/serving"
 )
@@ -46,5 +48,31 @@ func TestRowsOlderThanWhatIsCoveredAreCountedByTheirTimeKey(t *testing.T) {
 		if err := views.Drop(t.Context(), pool, ref, "public"); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+func TestACountThatIsCutShortLeavesTheLossKnown(t *testing.T) {
+	t.Parallel()
+	pool, _ := pgtest.New(t)
+	views := serving.New(serving.Config{})
+	ref := job.Ref{Job: "hours", Number: 1}
+	l := job.Layout{
+		Shape: job.Rollup, Keys: []job.KeyColumn{{Name: "hour", Type: "date", Time: true}}, View: []job.ViewColumn{{Name: "hour", Type: "date", Finish: `s."hour"`, Key: true}},
+	}
+	if err := views.Create(t.Context(), pool, ref, "public", l); err != nil {
+		t.Fatal(err)
+	}
+	lost := Lost{Before: new(time.Now())}
+	c := histories{live: ref, liveSpec: &job.Spec{Serve: job.Serve{View: job.ViewName{Schema: "public"}}}, layout: l}
+	err := pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
+		if _, err := tx.Exec(t.Context(), `LOCK TABLE public.hours__v1`); err != nil {
+			return err
+		}
+		limited, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		return survey{db: pool, views: views}.older(limited, c, &lost)
+	})
+	if err != nil || lost.Older != nil || lost.Why != "there was no time left to count them" {
+		t.Errorf("%v: %s", err, lost.count())
 	}
 }
