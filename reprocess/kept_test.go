@@ -19,6 +19,7 @@ func TestTheKeptTimeIsKnownOnlyWhereTheLogSaysSo(t *testing.T) {
 	b.at = func(p int) int64 { return kept[p] }
 	live, candidate := &job.Spec{}, &job.Spec{}
 	live.Serve.Keep = 48 * time.Hour
+	candidate.Source.Topics = []string{"events"}
 	look := func() map[int32]int64 {
 		t.Helper()
 		found, err := reprocess.Kept(t.Context(), b, live, candidate, time.Now())
