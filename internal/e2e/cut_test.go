@@ -16,12 +16,16 @@ type statement struct {
 	words []string
 }
 
-// deeds are what is done at it: half-open everywhere takes long, and is left to make soak.
+// deeds are what is done at it. A statement lost on its way matters most where it is a COMMIT; everything at every statement takes
+// long, and is left to make soak.
 func (s statement) deeds(all bool) []deed {
-	if all || s.name == "live commit: COMMIT" {
+	switch {
+	case all || s.name == "live commit: COMMIT":
 		return []deed{cutBefore, cutAfter, halfOpen}
+	case s.words[len(s.words)-1] == "commit":
+		return []deed{cutBefore, cutAfter}
 	}
-	return []deed{cutBefore, cutAfter}
+	return []deed{cutAfter}
 }
 
 // kind is the fault of the matrix that the deed is.

@@ -80,8 +80,11 @@ func faults() []fault {
 		all = append(all, fault{what: agentKilled, when: at(p.point), does: alsoAgain})
 	}
 	all = append(all, fault{what: agentFrozen, when: "records are read, nothing is written", does: "its claim is no longer the row's: its transaction changes nothing, and it drops what it held"})
-	for _, p := range frozenAt {
-		all = append(all, fault{what: agentFrozen, when: at(p), does: "the database ends its idle transaction; its claim is no longer the row's, and it drops what it held"})
+	for _, p := range slices.Concat(frozenInSegment, frozenAt) {
+		all = append(all, fault{
+			what: agentFrozen, when: at(p), does: "the database ends its idle transaction; its claim is no longer the row's, and it drops what it held",
+			soak: slices.Contains(frozenInSegment, p),
+		})
 	}
 	for _, d := range []deed{cutBefore, cutAfter, halfOpen} {
 		for _, s := range slices.Concat(replayStatements, liveStatements, flipStatements) {

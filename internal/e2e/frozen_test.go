@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,10 +12,12 @@ import (
 )
 
 // frozenAt are the steps at which an agent stands still, long enough for another to take over, and then goes on.
-var frozenAt = []string{
-	faultpoint.SegmentReading, faultpoint.SegmentBeforeCommit, reprocess.FaultDeployFilled, faultpoint.LiveBeforeCommit,
-	reprocess.FaultPromoteHeld, reprocess.FaultPromoteFlipping,
-}
+// Frozen in a segment, PostgreSQL may wait for the rest of a COPY up to the limit of such a statement, and no database of the
+// server can be dropped meanwhile: those are left to make soak.
+var (
+	frozenAt        = []string{reprocess.FaultDeployFilled, faultpoint.LiveBeforeCommit, reprocess.FaultPromoteHeld, reprocess.FaultPromoteFlipping}
+	frozenInSegment = []string{faultpoint.SegmentReading, faultpoint.SegmentBeforeCommit}
+)
 
 // TestAFrozenAgentIsReplaced freezes an agent in mid step (SIGSTOP), lets another finish the work, and lets the first go on.
 func TestAFrozenAgentIsReplaced(t *testing.T) { // R07
@@ -24,7 +27,11 @@ func TestAFrozenAgentIsReplaced(t *testing.T) { // R07
 	kafkatest.Topic(t, w.brokers, topic, 4, nil)
 	total := 2000
 	produceClicks(t, w.brokers, topic, 0, total)
-	for i, point := range frozenAt {
+	points := frozenAt
+	if soak {
+		points = slices.Concat(frozenInSegment, frozenAt)
+	}
+	for i, point := range points {
 		frozen := w.serve("KAPPACTL_FAULT=" + point + ":1:stop")
 		frozen.awaitHeartbeat()
 		result := make(chan outcome, 1)
