@@ -30,13 +30,20 @@ func (w *world) claimed(c *reprocess.Controller) (id int64, answered chan error)
 	return id, answered
 }
 
-func TestPromoteRightAfterATakeoverWaitsForTheFirstSample(t *testing.T) {
+// abandoned is a job with a live version and a verified one, whose agent is gone.
+func abandoned(t *testing.T) *world {
+	t.Helper()
 	w := newWorld(t, 100)
 	stop := w.run(1, nil)
 	w.finish(w.stage("aaa").Deployment, "live", job.ExitOK)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
 	stop()
 	w.gone()
+	return w
+}
+
+func TestPromoteRightAfterATakeoverWaitsForTheFirstSample(t *testing.T) {
+	w := abandoned(t)
 	w.config.PromoteDeadline = 30 * time.Second
 	id, answered := w.claimed(w.controller())
 	w.run(1, nil)
@@ -49,12 +56,7 @@ func TestPromoteRightAfterATakeoverWaitsForTheFirstSample(t *testing.T) {
 }
 
 func TestPromoteDoesNotWaitForASampleForEver(t *testing.T) {
-	w := newWorld(t, 100)
-	stop := w.run(1, nil)
-	w.finish(w.stage("aaa").Deployment, "live", job.ExitOK)
-	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
-	stop()
-	w.gone()
+	w := abandoned(t)
 	w.config.FirstSample = 100 * time.Millisecond
 	id, answered := w.claimed(w.controller())
 	if a := w.answer(id); a.Code != job.ExitNotCaughtUp || w.live() != "v1" {
