@@ -300,7 +300,7 @@ func TestKilledStackComesBackWithEverything(t *testing.T) {
 		t.Fatalf("the child said %q: %v", line, err)
 	}
 	brokers := []string{strings.TrimSpace(line)}
-	kafkatest.CreateTopic(t, brokers, "orders", 1, map[string]string{"retention.ms": "-1"})
+	kafkatest.CreateTopic(t, brokers, "orders", 1, nil)
 	kafkatest.Produce(t, brokers, "orders", 0, "a", "b", "c")
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)

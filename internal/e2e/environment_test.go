@@ -117,7 +117,7 @@ func TestRetentionOvertakesASlowReplay(t *testing.T) { // R01
 	brokers := kafkatest.Real(t)
 	w := newWorld(t, brokers)
 	topic := kafkatest.Name("clicks")
-	kafkatest.Topic(t, brokers, topic, 1, map[string]string{"retention.ms": "-1"})
+	kafkatest.Topic(t, brokers, topic, 1, nil)
 	kafkatest.ProduceMany(t, brokers, 20_000, func(i int) *kgo.Record { // 4 MB: several fetches
 		return &kgo.Record{Topic: topic, Value: fmt.Appendf(nil, `{"url":"/%d","ms":%d,"more":"%0200d"}`, i%7, i, i)}
 	}, kgo.ProducerBatchCompression(kgo.NoCompression()))

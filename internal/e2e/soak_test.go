@@ -33,7 +33,7 @@ func TestSoakReplayIsBoundedInMemory(t *testing.T) {
 	brokers := kafkatest.Real(t)
 	w := newWorld(t, brokers)
 	topic := kafkatest.Name("pageviews")
-	kafkatest.Topic(t, brokers, topic, 4, map[string]string{"retention.ms": "-1"})
+	kafkatest.Topic(t, brokers, topic, 4, nil)
 	kafkatest.ProduceMany(t, brokers, records, func(i int) *kgo.Record { return pageview(topic, i) },
 		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(kgo.NoCompression()))
 	a := w.serve()

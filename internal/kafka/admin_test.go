@@ -107,7 +107,7 @@ func TestOffsetsOfEveryKindOfPartition(t *testing.T) {
 
 func TestOffsetsAtATime(t *testing.T) {
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
-		p := newTopic(t, brokers, 1, map[string]string{"retention.ms": "-1"})[0]
+		p := newTopic(t, brokers, 1, nil)[0]
 		for _, ms := range []int64{1000, 5000, 2000, 9000, 3000} {
 			kafkatest.ProduceRecords(t, brokers, []*kgo.Record{{Topic: p.Topic, Value: []byte("v"), Timestamp: time.UnixMilli(ms)}})
 		}

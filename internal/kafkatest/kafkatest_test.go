@@ -32,7 +32,7 @@ func TestTransactionsShowInTheOffsets(t *testing.T) {
 func TestRecordsKeepKeysAndTimestamps(t *testing.T) {
 	Each(t, func(t *testing.T, brokers []string) {
 		topic := Name("keyed")
-		Topic(t, brokers, topic, 2, map[string]string{"retention.ms": "-1"})
+		Topic(t, brokers, topic, 2, nil)
 		at := time.UnixMilli(1_700_000_000_000)
 		ProduceRecords(t, brokers, []*kgo.Record{{Topic: topic, Partition: 1, Key: []byte("k"), Value: []byte("v"), Timestamp: at}})
 		ProduceKeyed(t, brokers, topic, 1, [2][]byte{[]byte("k"), nil})

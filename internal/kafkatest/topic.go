@@ -41,12 +41,13 @@ func Topic(t testing.TB, brokers []string, name string, partitions int32, config
 	t.Cleanup(func() { removeTopic(brokers, name) })
 }
 
-// CreateTopic makes a topic and leaves it.
+// CreateTopic makes a topic and leaves it. Records are kept whatever their time, unless configs has retention.ms: a real
+// broker would soon delete those with old stamps.
 func CreateTopic(t testing.TB, brokers []string, name string, partitions int32, configs map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	values := make(map[string]*string, len(configs))
+	values := map[string]*string{"retention.ms": kadm.StringPtr("-1")}
 	for k, v := range configs {
 		values[k] = &v
 	}
