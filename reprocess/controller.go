@@ -136,23 +136,23 @@ func (c *Controller) Control(ctx context.Context, deployment, claim int64) error
 
 // watch is one version under one controller. The goroutine of Control owns it.
 type watch struct {
-	c       *Controller
-	id      int64
-	claim   int64
-	tracks  map[job.Partition]*track
-	seeded  bool
-	good    time.Time // since when every partition is within its limits; zero when one is not
-	dead    []deadCount
-	back    backing
-	indexes string    // those that were made last
-	expired time.Time // when expired rows were deleted last
-	tidy    time.Time // when an automatic retire was tried last
-	lag     lagSeries
-	ages    ages // of what is unread, as asked at aged
-	aged    time.Time
-	alarm   alarm
-	added   bool // partitions, as far as counted tells
-	counted bool
+	c          *Controller
+	id         int64
+	claim      int64
+	tracks     map[job.Partition]*track
+	seeded     bool
+	good       time.Time // since when every partition is within its limits; zero when one is not
+	dead       []deadCount
+	back       backing
+	indexes    string    // those that were made last
+	expired    time.Time // when expired rows were deleted last
+	tidy       time.Time // when an automatic retire was tried last
+	lag        lagSeries
+	ages       ages // of what is unread, as asked at aged
+	aged       time.Time
+	alarm      alarm
+	moved      []string // warnings of keys in several partitions, once movedKnown
+	movedKnown bool
 
 	// What the last pass left for rest.
 	job    string

@@ -33,6 +33,8 @@ type Replays interface {
 	Extend(ctx context.Context, tx *pg.Tx, ref job.Ref, frozen []job.Frozen) error
 	// Fill checks the rows per segment and replaces the version table's content by the merge of staging. Repeatable.
 	Fill(ctx context.Context, pool *pg.Pool, ref job.Ref, schema string, l job.Layout) error
+	// Moved counts, between Fill and Seal, the keys that were seen in more than one partition: exactly, or by a share of them.
+	Moved(ctx context.Context, pool *pg.Pool, ref job.Ref, schema string, l job.Layout) (keys int64, exact bool, err error)
 	// Seal sets next = frozen_end everywhere and drops staging.
 	Seal(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string) error
 	// Remove deletes positions, segments and staging, keeps dead letters.

@@ -322,7 +322,7 @@ func (w *watch) follow(ctx context.Context, st *state, s sampled) (int, error) {
 		}
 		return addEvent(ctx, tx, st.entry("partition", "%d partitions were added, read from their first offset; keys may have moved between partitions", len(fresh)))
 	})
-	w.counted = false // the warnings read it anew
+	w.movedKnown = false // the warnings read it anew
 	return len(fresh), err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -103,6 +104,9 @@ func (w *watch) building(ctx context.Context, st *state) (next, error) {
 			return w.c.Tables.Analyze(ctx, w.c.Pool, st.ref(), st.schema())
 		}},
 	}
+	if st.layout.Shape == job.Latest {
+		steps = slices.Insert(steps, 1, buildStep{"keys", "", func(ctx context.Context) error { return w.c.moved(ctx, st) }})
+	}
 	err := w.during(ctx, st, func(ctx context.Context) error {
 		for _, s := range steps {
 			if err := w.c.build(ctx, st, s); err != nil {
@@ -111,6 +115,7 @@ func (w *watch) building(ctx context.Context, st *state) (next, error) {
 		}
 		return nil
 	})
+	w.movedKnown = false
 	if err != nil {
 		if a, ok := hopeless(err); ok {
 			return w.fail(ctx, st, a)

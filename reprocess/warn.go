@@ -85,7 +85,11 @@ func (w *watch) warn(ctx context.Context, st *state, rows []observed) error {
 	if err != nil {
 		return err
 	}
-	warnings = append(warnings, slowed...)
+	moved, err := w.keysMoved(ctx, st)
+	if err != nil {
+		return err
+	}
+	warnings = append(append(warnings, slowed...), moved...)
 	if err := w.sound(ctx, st, alarm, w.surely(st, rows, first, left)); err != nil {
 		return err
 	}
@@ -204,7 +208,7 @@ type slowRow struct {
 	BrokerThrottle float64
 }
 
-// slowedBy says what slows a version down at the moment, and whether its keys may have moved.
+// slowedBy says what slows a version down at the moment.
 func (w *watch) slowedBy(ctx context.Context, st *state) ([]string, error) {
 	args := pgx.NamedArgs{"job": st.Job, "number": st.Number, "age": microseconds(staleAfter)}
 	rows, err := collect[slowRow](ctx, w.c.Pool, `SELECT agent, brake, broker_throttle FROM kappactl.pace
@@ -220,19 +224,6 @@ func (w *watch) slowedBy(ctx context.Context, st *state) ([]string, error) {
 		if r.BrokerThrottle > 0 {
 			out = append(out, fmt.Sprintf("throttled by the broker: agent %s waits %.0f%% of its time for a quota", r.Agent, 100*min(1, r.BrokerThrottle)))
 		}
-	}
-	if st.layout.Shape != job.Latest {
-		return out, nil
-	}
-	if !w.counted { // once: the history grows, and only follow adds to it
-		err = w.c.Pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM kappactl.event WHERE job = @job AND number = @number AND kind = 'partition')`, args).Scan(&w.added)
-		if err != nil {
-			return nil, fmt.Errorf("read the partitions added to %s: %w", st.ref(), err)
-		}
-		w.counted = true
-	}
-	if w.added {
-		out = append(out, "partitions were added: keys may have moved between partitions; the newest record of a key is told by its order or time, not by its partition")
 	}
 	return out, nil
 }

@@ -139,6 +139,14 @@ func (r *rig) startReplay(split int64) {
 // build ends the replay as the controller does.
 func (r *rig) build() {
 	r.t.Helper()
+	r.staged()
+	inTx(r.t, r.pool, func(tx *pg.Tx) error { return Store{}.Seal(r.t.Context(), tx, r.ref, "public") })
+	r.phase(job.CatchingUp)
+}
+
+// staged waits for the end of the replay and fills the table, without Seal.
+func (r *rig) staged() {
+	r.t.Helper()
 	kafkatest.Until(r.t, "all segments are done", func() bool {
 		if failed := lines(r.t, r.pool, `SELECT fault, error FROM kappactl.segment WHERE state = 'failed'`); len(failed) > 0 {
 			r.t.Fatalf("segments failed: %v", failed)
@@ -149,8 +157,6 @@ func (r *rig) build() {
 	if err := (Store{}).Fill(r.t.Context(), r.pool, r.ref, "public", r.layout); err != nil {
 		r.t.Fatal(err)
 	}
-	inTx(r.t, r.pool, func(tx *pg.Tx) error { return Store{}.Seal(r.t.Context(), tx, r.ref, "public") })
-	r.phase(job.CatchingUp)
 }
 
 // startLive follows the topic from its start without a replay.

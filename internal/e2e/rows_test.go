@@ -69,6 +69,7 @@ func (w *world) rows(topic, text string, upsert bool) {
 	w.ok("test", v1)
 	w.ok("test", v1, "--dsn", w.dsn)
 	w.planHolds("v1.yaml", fmt.Sprintf(text, topic, 0), n+2, "orders__v1")
+	w.warnsOfMovedKeys(upsert)
 
 	// In live the same again, under the eyes of verify.
 	kafkatest.ProduceMany(t, w.brokers, 100, func(i int) *kgo.Record { return order(topic, i, 100_000+i) }, kgo.RecordPartitioner(kgo.ManualPartitioner()))
@@ -103,6 +104,20 @@ func (w *world) rows(topic, text string, upsert bool) {
 	w.equal("orders")
 	if !upsert {
 		w.retriedRows(topic, text)
+	}
+}
+
+// warnsOfMovedKeys looks for o7 and o8, whose tombstones are in another partition than their rows.
+func (w *world) warnsOfMovedKeys(upsert bool) {
+	var st struct {
+		Versions []struct {
+			Warnings []string `json:"warnings"`
+		} `json:"versions"`
+	}
+	w.into(&st, "status", "orders")
+	got := strings.Join(st.Versions[0].Warnings, "\n")
+	if strings.HasPrefix(got, "2 keys have records in more than one partition; which of them is the newest is told by the time of the record") != upsert {
+		w.t.Errorf("warnings: %q", got)
 	}
 }
 
