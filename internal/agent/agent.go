@@ -145,26 +145,21 @@ func (a *Agent) leave(ctx context.Context) {
 	}
 }
 
-// After an agent has taken something up, more work is likely to come of it at once: for eagerFor it looks every eagerPoll.
 const (
+	// After an agent has taken something up, more work is likely to come of it at once: for eagerFor it looks every eagerPoll.
 	eagerFor  = 2 * time.Second
 	eagerPoll = 50 * time.Millisecond
+	// glanceEvery is how often it asks between two looks whether a person asked for something: people wait for the answer.
+	glanceEvery = 100 * time.Millisecond
 )
 
-// host looks for work every Poll until ctx ends, then drains.
+// host looks for work every Poll, and when something was asked for, until ctx ends; then it drains.
 func (a *Agent) host(ctx context.Context) error {
 	h := &hosting{
 		a: a, runners: map[job.Ref]*task{}, deployments: map[int64]*task{}, requests: map[int64]*task{},
 		rests: map[string]rest{}, quiet: newQuiet(a.Log, a.Now), renewed: a.Now(),
 	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return h.drain(ctx)
-		case <-timer.C:
-		}
+	for ctx.Err() == nil {
 		err := h.look(ctx)
 		if ctx.Err() == nil {
 			h.quiet.outcome("look for work", err)
@@ -176,8 +171,9 @@ func (a *Agent) host(ctx context.Context) error {
 		if err != nil && h.quiet.failures > 3 {
 			pause = min(a.config.Poll*time.Duration(h.quiet.failures), 5*time.Second, max(a.config.Lease/2, a.config.Poll))
 		}
-		timer.Reset(pause)
+		h.pause(ctx, pause, err == nil)
 	}
+	return h.drain(ctx)
 }
 
 // drain ends every task, waits for them and gives up the leases.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,7 +111,7 @@ func addVersion(t *testing.T, pool *pg.Pool, number int, phase job.Phase) {
 // start runs an agent and returns how to stop it and wait for its end.
 func start(t *testing.T, pool *pg.Pool, w *work, c Config) (*Agent, func() error) {
 	t.Helper()
-	c.Dialect, c.Poll, c.Heartbeat = 1, 20*time.Millisecond, 50*time.Millisecond
+	c.Dialect, c.Poll, c.Heartbeat = 1, cmp.Or(c.Poll, 20*time.Millisecond), 50*time.Millisecond
 	if c.Lease == 0 {
 		c.Lease = time.Second
 	}
@@ -176,6 +177,23 @@ func TestOnlyTheNewestDeploymentOfAVersionIsControlled(t *testing.T) {
 	}
 	if w.running["deployment 1"] != 0 || len(w.running) != 2 {
 		t.Errorf("ran %v", w.running)
+	}
+}
+
+func TestWhatIsAskedForIsTakenUpBetweenTwoLooks(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	addVersion(t, pool, 1, job.Retired)
+	exec(t, pool, `UPDATE kappactl.version SET ended_at = now()`) // nothing to do: an agent that took something up looks eagerly
+	w := newWork()
+	_, stop := start(t, pool, w, Config{ID: "a", Poll: time.Hour, Lease: time.Hour})
+	for _, want := range []string{"request 1", "request 2"} {
+		exec(t, pool, `INSERT INTO kappactl.request (job, number, verb) VALUES ('j', 1, 'pause')`)
+		await(t, w.begins, want)
+	}
+	addVersion(t, pool, 2, job.Staged)
+	await(t, w.begins, "deployment 2")
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }
 

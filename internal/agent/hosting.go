@@ -22,6 +22,7 @@ type hosting struct {
 	quiet       *quiet
 	renewed     time.Time // when the leases were last prolonged
 	eager       time.Time // looks are frequent until then
+	newest      asked     // at the last glance
 }
 
 // task is one goroutine at work.
@@ -85,6 +86,42 @@ func (h *hosting) look(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// pause waits for d, or until ctx ends. With glances it also ends soon after something new was asked for.
+func (h *hosting) pause(ctx context.Context, d time.Duration, glances bool) {
+	if glances {
+		for ; d > glanceEvery; d -= glanceEvery {
+			if !sleep(ctx, glanceEvery) || h.glance(ctx) {
+				return
+			}
+		}
+	}
+	sleep(ctx, d)
+}
+
+// glance says whether something was asked for since the last one. That the database is away shows at the next look.
+func (h *hosting) glance(ctx context.Context) bool {
+	limited, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	now, err := readAsked(limited, h.a.Pool)
+	if err != nil || now == h.newest {
+		return false
+	}
+	h.newest = now
+	return true
+}
+
+// sleep waits for d and says false when ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
 }
 
 // begin starts f unless it rests after an error.

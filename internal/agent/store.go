@@ -76,6 +76,19 @@ func readVersions(ctx context.Context, db pg.DB, dialect int) ([]versionRow, err
 	return out, nil
 }
 
+// asked are the newest deployment and request that there are.
+type asked struct {
+	Deployment int64
+	Request    int64
+}
+
+func readAsked(ctx context.Context, db pg.DB) (asked, error) {
+	var a asked
+	err := db.QueryRow(ctx, `SELECT (SELECT coalesce(max(id), 0) FROM kappactl.deployment), (SELECT coalesce(max(id), 0) FROM kappactl.request)`).
+		Scan(&a.Deployment, &a.Request)
+	return a, err
+}
+
 // claimed is a row under a claim of ours.
 type claimed struct {
 	ID    int64
