@@ -6,28 +6,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/leaktest"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
 )
 
-func TestMain(m *testing.M) {
-	code := pgtest.Run(m)
-	if err := goleak.Find(); code == 0 && err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { leaktest.Main(func() int { return pgtest.Run(m) }) }
 
 // work is a Runner and a Controller whose tasks tell when they begin and end.
 type work struct {
@@ -81,7 +73,7 @@ func (h *happened) add(what string) { h.news <- what }
 
 func await(t *testing.T, from *happened, want string) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for !from.seen[want] {
 		select {
 		case got := <-from.news:
@@ -129,7 +121,7 @@ func start(t *testing.T, pool *pg.Pool, w *work, c Config) (*Agent, func() error
 	t.Cleanup(func() { _ = stop() })
 	select {
 	case <-a.Ready():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("no first heartbeat")
 	}
 	return a, stop

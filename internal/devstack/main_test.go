@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/leaktest"
 )
 
 // holdVariable makes the test binary run a stack on that folder until it is killed.
@@ -19,16 +18,10 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(holdVariable); dir != "" {
 		os.Exit(hold(dir))
 	}
-	goleak.VerifyTestMain(tests{m})
-}
-
-// tests ends the real broker that tests started before goroutines are counted.
-type tests struct{ m *testing.M }
-
-// Run implements goleak.TestingM.
-func (t tests) Run() int {
-	defer kafkatest.Stop()
-	return t.m.Run()
+	leaktest.Main(func() int {
+		defer kafkatest.Stop()
+		return m.Run()
+	})
 }
 
 func hold(dir string) int {

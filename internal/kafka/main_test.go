@@ -3,27 +3,19 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	kafkatest.Stop()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	leaktest.Main(func() int {
+		defer kafkatest.Stop()
+		return m.Run()
+	})
 }
 
 func newAdmin(t *testing.T, brokers []string) *Admin {
@@ -86,7 +78,7 @@ func newReader(f *Fetcher, cursors ...Cursor) *reader {
 // step fetches once.
 func (r *reader) step(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got, err := r.f.Fetch(ctx, r.cursors)
 	if err != nil {
@@ -110,10 +102,10 @@ func (r *reader) step(t *testing.T) {
 	}
 }
 
-// until steps until ok, for at most 30 s.
+// until steps until ok, for at most 90 s.
 func (r *reader) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(30 * time.Second)
+	end := time.Now().Add(90 * time.Second)
 	for !ok() {
 		if time.Now().After(end) {
 			t.Fatalf("gave up waiting until %s; cursors %+v, last errors %v", what, r.cursors, r.errs[max(0, len(r.errs)-3):])

@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -11,20 +10,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	"go.uber.org/goleak"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/leaktest"
 	"github.com/kappactl/kappactl/internal/pgtest"
 )
 
-func TestMain(m *testing.M) {
-	code := pgtest.Run(m)
-	if err := goleak.Find(); err != nil && code == 0 {
-		_, _ = os.Stderr.WriteString(err.Error() + "\n")
-		code = 1
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { leaktest.Main(func() int { return pgtest.Run(m) }) }
 
 // open gives a session that the test closes.
 func open(t testing.TB, c Config) *Session {

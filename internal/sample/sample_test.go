@@ -2,30 +2,24 @@ package sample_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/leaktest"
 	"github.com/kappactl/kappactl/internal/sample"
 )
 
 func TestMain(m *testing.M) {
-	code := m.Run()
-	kafkatest.Stop()
-	if code == 0 {
-		if err := goleak.Find(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
+	leaktest.Main(func() int {
+		defer kafkatest.Stop()
+		return m.Run()
+	})
 }
 
 // world is a topic of two partitions with 3,000 and 100 records.
