@@ -152,7 +152,7 @@ func (b *bench) database(ctx context.Context) (dsn string, drop func(), err erro
 	dsn = b.server.DSN(name)
 	pool, err := pg.Open(ctx, pg.Config{DSN: dsn})
 	if err == nil {
-		err = pg.Migrate(ctx, pool)
+		err = pg.Migrate(ctx, pool, "")
 		pool.Close()
 	}
 	if err != nil {

@@ -44,7 +44,7 @@ func runInit(ctx context.Context, o initOptions) error {
 	schema := or(settings.Schema, pg.DefaultSchema)
 	result := initResult{Schema: schema, Version: pg.SchemaVersion}
 	if o.print {
-		text, err := pg.MigrationSQL(schema)
+		text, err := pg.MigrationSQL(schema, release)
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func runInit(ctx context.Context, o initOptions) error {
 		return err
 	}
 	defer pool.Close()
-	if err := pg.Migrate(ctx, pool); err != nil {
+	if err := pg.Migrate(ctx, pool, release); err != nil {
 		return err
 	}
 	return o.result(result, func(w io.Writer) error {

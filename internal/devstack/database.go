@@ -65,7 +65,7 @@ func migrate(ctx context.Context, c pg.Config) error {
 		return err
 	}
 	defer pool.Close()
-	return pg.Migrate(ctx, pool)
+	return pg.Migrate(ctx, pool, "")
 }
 
 func exists(path string) bool {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/database"
@@ -24,11 +25,21 @@ const SchemaVersion = 9
 
 const versionTable = "goose_db_version"
 
-// Migrate creates the control schema or brings it up to SchemaVersion. Two at once are safe: the second waits.
-func Migrate(ctx context.Context, p *Pool) error {
+// Migrate creates the control schema or brings it up to SchemaVersion, and notes the release that did, if that is known. Two at
+// once are safe: the second waits.
+func Migrate(ctx context.Context, p *Pool, release string) error {
 	db := stdlib.OpenDBFromPool(p.pool)
 	defer db.Close()
-	return migrate(ctx, db, p.schema)
+	if err := migrate(ctx, db, p.schema); err != nil {
+		return err
+	}
+	// Not that of an older binary, for which there was nothing to do.
+	_, err := p.Exec(ctx, `UPDATE kappactl.schema_info SET release = @release WHERE version = @version AND release <> @release AND @release <> ''`,
+		pgx.NamedArgs{"release": release, "version": SchemaVersion})
+	if err != nil {
+		return fmt.Errorf("migrate schema %s: note the release: %w", p.schema, err)
+	}
+	return nil
 }
 
 func migrate(ctx context.Context, db *sql.DB, s schema) error {
@@ -103,7 +114,7 @@ func (s schema) files() (fs.FS, error) {
 }
 
 // MigrationSQL is what Migrate runs on an empty database, for a person who wants to read or run it: plain SQL.
-func MigrationSQL(schemaName string) (string, error) {
+func MigrationSQL(schemaName, release string) (string, error) {
 	s := schema(or(schemaName, DefaultSchema))
 	files, err := s.files()
 	if err != nil {
@@ -135,6 +146,7 @@ func MigrationSQL(schemaName string) (string, error) {
 		b.WriteString(strings.TrimPrefix(up, "-- +goose Up\n"))
 		fmt.Fprintf(&b, "INSERT INTO %s.%s (version_id, is_applied) VALUES (%d, true);\n", Ident(string(s)), versionTable, number)
 	}
+	fmt.Fprintf(&b, "UPDATE %s.schema_info SET release = '%s';\n", Ident(string(s)), strings.ReplaceAll(release, "'", "''"))
 	return b.String(), nil
 }
 
@@ -143,7 +155,7 @@ type SchemaError struct {
 	Schema  string
 	Missing bool
 	Version int    // of the schema, when it is there
-	Release string // the release that wrote it
+	Release string // the release that wrote it; empty when that is not known
 }
 
 func (e *SchemaError) Error() string {
@@ -153,7 +165,11 @@ func (e *SchemaError) Error() string {
 	case e.Version < SchemaVersion:
 		return fmt.Sprintf("the control schema %q is at version %d and this binary needs %d; upgrade it with: kappactl init", e.Schema, e.Version, SchemaVersion)
 	}
-	return fmt.Sprintf("the control schema %q (version %d) is too new for this binary (version %d); use kappactl %s or newer", e.Schema, e.Version, SchemaVersion, e.Release)
+	use := "a newer kappactl"
+	if e.Release != "" {
+		use = fmt.Sprintf("kappactl %s or newer", e.Release)
+	}
+	return fmt.Sprintf("the control schema %q (version %d) is too new for this binary (version %d); use %s", e.Schema, e.Version, SchemaVersion, use)
 }
 
 // CheckSchema says with a SchemaError when the control schema is missing, too old or too new for this binary.

@@ -27,7 +27,7 @@ func TestMigrationsRunOnceHoweverManyStartThem(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 {
 		wg.Go(func() {
-			if err := pg.Migrate(t.Context(), pool); err != nil {
+			if err := pg.Migrate(t.Context(), pool, "1.2.3"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -42,10 +42,10 @@ func TestPrintedSQLMakesTheSchemaThatMigrateMakes(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"kappactl", "other"} {
 		migrated, printed := open(t, pgtest.Empty(t), name), open(t, pgtest.Empty(t), name)
-		if err := pg.Migrate(t.Context(), migrated); err != nil {
+		if err := pg.Migrate(t.Context(), migrated, "it's 1"); err != nil {
 			t.Fatal(err)
 		}
-		text, err := pg.MigrationSQL(name)
+		text, err := pg.MigrationSQL(name, "it's 1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +66,14 @@ func TestPrintedSQLMakesTheSchemaThatMigrateMakes(t *testing.T) {
 			t.Errorf("schema %s: migrated and printed differ:\n%s", name, diff)
 		}
 		// The printed SQL leaves nothing for init to do.
-		if err := pg.Migrate(t.Context(), printed); err != nil {
+		if err := pg.Migrate(t.Context(), printed, ""); err != nil {
 			t.Errorf("schema %s: init after the printed SQL: %v", name, err)
+		}
+		for _, pool := range []*pg.Pool{migrated, printed} {
+			var release string
+			if err := pool.QueryRow(t.Context(), `SELECT release FROM kappactl.schema_info`).Scan(&release); err != nil || release != "it's 1" {
+				t.Errorf("schema %s: written by release %q (%v)", name, release, err)
+			}
 		}
 	}
 }
@@ -82,6 +88,13 @@ func TestSchemaOfAnotherReleaseNamesWhatToRun(t *testing.T) {
 	want := fmt.Sprintf(`the control schema "kappactl" (version 99) is too new for this binary (version %d); use kappactl 3.0.0 or newer`, pg.SchemaVersion)
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+	// What an older binary's init leaves as it is, above all.
+	if err := pg.Migrate(t.Context(), pool, "0.9"); err != nil {
+		t.Fatal(err)
+	}
+	if err := pg.CheckSchema(t.Context(), pool); err == nil || err.Error() != want {
+		t.Errorf("after init of an older binary: %v, want %s", err, want)
 	}
 	// A newer schema that this binary may still use is no error: rolling upgrades work.
 	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.schema_info SET version = 99, oldest_reader = 1`); err != nil {

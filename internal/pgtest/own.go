@@ -56,7 +56,7 @@ func StartOwn(t testing.TB) *Own {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	if err := pg.Migrate(t.Context(), pool); err != nil {
+	if err := pg.Migrate(t.Context(), pool, ""); err != nil {
 		t.Fatal(err)
 	}
 	return o

@@ -129,7 +129,7 @@ func begin() error {
 		return err
 	}
 	defer pool.Close()
-	return pg.Migrate(ctx, pool)
+	return pg.Migrate(ctx, pool, "")
 }
 
 func dropTemplate() {
