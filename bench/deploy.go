@@ -45,6 +45,24 @@ ready: {stable_for: 0s}
 promote: auto
 `
 
+// countJob counts records and adds up their durations by one column of text: of any size, or as good as unique.
+func countJob(name, topic, column string, workers int) string {
+	return fmt.Sprintf(`job: %[1]s
+source:
+  topics: [%[2]s]
+  format: json
+  columns: {%[3]s: text, duration_ms: bigint}
+query: |
+  SELECT %[3]s, count(*) AS views, sum(duration_ms) AS total
+  FROM source
+  GROUP BY %[3]s
+serve: {view: public.rolled_up}
+replay: {workers: %[4]d}
+ready: {stable_for: 0s}
+promote: auto
+`, name, topic, column, workers)
+}
+
 // deploy takes a job from its file to a served view, on an empty database and with a fresh agent.
 func (b *bench) deploy(ctx context.Context, name, text string, t topic) (measure, error) {
 	dsn, drop, err := b.database(ctx)

@@ -5,22 +5,6 @@ import (
 	"fmt"
 )
 
-// textsJob counts records of any size.
-const textsJob = `job: texts
-source:
-  topics: [%s]
-  format: json
-  columns: {url: text, duration_ms: bigint}
-query: |
-  SELECT url, count(*) AS views, sum(duration_ms) AS total
-  FROM source
-  GROUP BY url
-serve: {view: public.rolled_up}
-replay: {workers: %d}
-ready: {stable_for: 0s}
-promote: auto
-`
-
 const hugeRecord = 5_000_000
 
 // cells are the kinds of topic: compressions, partitions, sizes of a record; records larger than a fetch; and those that unpack to hundreds
@@ -55,7 +39,7 @@ func (b *bench) matrixBench(ctx context.Context) error {
 	for i, c := range cells() {
 		name := fmt.Sprintf("texts-%d", i)
 		t := texts(name, max(b.matrixBytes/c.Size, 10), c.Size, c.Partitions, c.Codec, c.Uniform)
-		m, err := b.replayOnce(ctx, t, fmt.Sprintf(textsJob, name, b.workers))
+		m, err := b.replayOnce(ctx, t, countJob("texts", name, "url", b.workers))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

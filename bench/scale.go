@@ -5,28 +5,12 @@ import (
 	"fmt"
 )
 
-// keysJob groups by a key that may be as good as unique.
-const keysJob = `job: events
-source:
-  topics: [%s]
-  format: json
-  columns: {event: text, duration_ms: bigint}
-query: |
-  SELECT event, count(*) AS views, sum(duration_ms) AS total
-  FROM source
-  GROUP BY event
-serve: {view: public.rolled_up}
-replay: {workers: %d}
-ready: {stable_for: 0s}
-promote: auto
-`
-
 // keysBench replays -records records into more and more keys.
 func (b *bench) keysBench(ctx context.Context) error {
 	for _, keys := range b.keys {
 		keys = min(keys, b.records)
 		c := b.events(fmt.Sprintf("events-%d", keys), b.records, keys)
-		m, err := b.replayOnce(ctx, c, fmt.Sprintf(keysJob, c.name, b.workers))
+		m, err := b.replayOnce(ctx, c, countJob("events", c.name, "event", b.workers))
 		if err != nil {
 			return fmt.Errorf("%d keys: %w", keys, err)
 		}

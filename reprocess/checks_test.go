@@ -114,8 +114,7 @@ func TestAFirstVersionHasNothingToBeComparedWithAndPasses(t *testing.T) {
 
 func TestALiveVersionThatIsDownIsNoAnswerUntilItIsAccepted(t *testing.T) {
 	w := firstLive(t, 100)
-	w.sql(`UPDATE kappactl.position SET fault = 'gap', fault_from = 1, fault_to = 2 WHERE number = 1`)
-	w.await("stale", func() bool { return w.version(1).StaleSince != nil })
+	w.firstIsDown()
 	s := w.stage("bbb", auto, withChecks(closeToLive(job.DiffLimit{}), sql("not empty", `SELECT n > 0 FROM candidate`)))
 	d := w.finish(s.Deployment, "live", job.ExitChecks)
 	has(t, d.Message, `check "close_to_live": no answer: v1, which is live, cannot be compared with: it stopped at`)
@@ -123,13 +122,7 @@ func TestALiveVersionThatIsDownIsNoAnswerUntilItIsAccepted(t *testing.T) {
 	if c := w.check(2, "not empty"); c.Outcome != "pass" {
 		t.Errorf("%+v", c)
 	}
-	a := w.ask(2, reprocess.Promote, reprocess.Args{})
-	if a.Code != job.ExitUnhealthy {
-		t.Fatalf("%+v", a)
-	}
-	has(t, a.Next, "--live-is-down")
-	w.must(2, reprocess.Promote, reprocess.Args{LiveIsDown: true})
-	w.exact()
+	w.promoteOverFirst()
 }
 
 func TestACheckThatEndsItsConnectionIsNoAnswerAndTheOthersSayThatTheyDidNotRun(t *testing.T) {

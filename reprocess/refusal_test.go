@@ -82,7 +82,8 @@ func TestAFlipNeverQueuesBeforeReadersForLong(t *testing.T) {
 		t.Errorf("a reader waited %s", worst)
 	}
 	var waiting int
-	if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks WHERE NOT granted`).Scan(&waiting); err != nil || waiting != 0 {
+	if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_locks
+		WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`).Scan(&waiting); err != nil || waiting != 0 {
 		t.Errorf("%d locks are waited for (%v)", waiting, err)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
@@ -144,13 +145,25 @@ func TestRollbackWithStaleGoesBackToAVersionBehind(t *testing.T) {
 func TestALiveVersionThatIsDownNeedsTheFlag(t *testing.T) {
 	w := firstLive(t, 100)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
+	w.firstIsDown()
+	w.promoteOverFirst()
+}
+
+// firstIsDown stops v1, which is live, at a gap, and waits until that is known.
+func (w *world) firstIsDown() {
+	w.t.Helper()
 	w.sql(`UPDATE kappactl.position SET fault = 'gap', fault_from = 1, fault_to = 2 WHERE number = 1`)
 	w.await("stale", func() bool { return w.version(1).StaleSince != nil })
+}
+
+// promoteOverFirst promotes v2 while v1 is down: without the flag that is refused.
+func (w *world) promoteOverFirst() {
+	w.t.Helper()
 	a := w.ask(2, reprocess.Promote, reprocess.Args{})
 	if a.Code != job.ExitUnhealthy {
-		t.Fatalf("%+v", a)
+		w.t.Fatalf("%+v", a)
 	}
-	has(t, a.Next, "--live-is-down")
+	has(w.t, a.Next, "--live-is-down")
 	w.must(2, reprocess.Promote, reprocess.Args{LiveIsDown: true})
 	w.exact()
 }

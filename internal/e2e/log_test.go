@@ -154,15 +154,22 @@ func TestProducerThatNeverStopsDoesNotKeepAVersionFromCatchingUp(t *testing.T) {
 	})
 }
 
+// oneCommitted is a world whose topic holds one click, committed in a transaction: its last offset is a marker.
+func oneCommitted(t *testing.T, brokers []string) (*world, string) {
+	t.Helper()
+	w := newWorld(t, brokers)
+	topic := kafkatest.Name("clicks")
+	kafkatest.Topic(t, brokers, topic, 1, nil)
+	kafkatest.Committed(t, brokers, topic, 0, string(click(topic, 0, 1).Value))
+	return w, topic
+}
+
 // TestTransactionMarkerAtTheEndIsCaughtUp: the last offset of the partition is a marker, which no consumer ever sees.
 func TestTransactionMarkerAtTheEndIsCaughtUp(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		t.Parallel()
-		w := newWorld(t, brokers)
-		topic := kafkatest.Name("clicks")
-		kafkatest.Topic(t, brokers, topic, 1, nil)
-		kafkatest.Committed(t, brokers, topic, 0, string(click(topic, 0, 1).Value))
+		w, topic := oneCommitted(t, brokers)
 		kafkatest.AwaitStable(t, brokers, topic, 0, 2)
 		w.serve()
 		w.ok("deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, 0)))
