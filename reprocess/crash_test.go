@@ -46,7 +46,7 @@ func (w *world) crash(point string, begin func()) {
 	begin()
 	select {
 	case <-k.struck:
-	case <-time.After(30 * time.Second):
+	case <-time.After(90 * time.Second):
 		w.t.Fatalf("%s was not passed", point)
 	}
 	<-ended

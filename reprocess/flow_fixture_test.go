@@ -265,7 +265,7 @@ func (w *world) follow(ctx context.Context, number int) error {
 // await waits until f is true.
 func (w *world) await(what string, f func() bool) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 90*time.Second)
 	defer cancel()
 	for !f() {
 		if !every(ctx, 10*time.Millisecond) {

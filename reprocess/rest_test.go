@@ -9,7 +9,7 @@ import (
 
 func TestEndOfAReplayIsNoticedBeforeTheNextTick(t *testing.T) {
 	w := newWorld(t, 1000, 2000)
-	w.config.Tick = 10 * time.Second
+	w.config.Tick = time.Minute
 	w.setIdle(1, true)
 	w.run(1, nil)
 	staged := w.stage("aaa")

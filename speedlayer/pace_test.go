@@ -131,7 +131,7 @@ func TestAQuotaOfTheBrokersIsNoted(t *testing.T) {
 // quota bounds what clients of this id may consume.
 func quota(t *testing.T, brokers []string, client string, bytesPerSecond float64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	altered, err := kadm.NewClient(kafkatest.Client(t, brokers)).AlterClientQuotas(ctx, []kadm.AlterClientQuotaEntry{{
 		Entity: kadm.ClientQuotaEntity{{Type: "client-id", Name: &client}},

@@ -17,7 +17,7 @@ func TestDeadlinesDoNotWaitForASegmentThatIsBeingWritten(t *testing.T) {
 	freeze(t, pool, ref, counts(), frozen(1, 0, 0, 10, 5))
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	write := func() {
-		limited, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		limited, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := (Store{}).Deadlines(limited, pool, ref, func(job.Partition, int64) *time.Time { return &at }); err != nil {
 			t.Error(err)

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // terminal is a pseudo-terminal with an emulator behind it, and the real program in it.
 type terminal struct {

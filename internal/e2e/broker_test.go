@@ -61,7 +61,7 @@ func (a *agent) goOn() {
 // saysOfJob waits until the status of the job has these words.
 func (w *world) saysOfJob(words string) {
 	w.t.Helper()
-	kafkatest.Until(w.t, "status says "+words, func() bool {
+	w.until("status says "+words, func() bool {
 		return strings.Contains(w.ok("status", "clicks", "-o", "json"), words)
 	})
 }
@@ -147,14 +147,14 @@ func TestAPartitionWithoutALeader(t *testing.T) { // L08
 			}
 		}
 	}
-	kafkatest.Until(t, "the candidate is not ready", func() bool { return w.run("status", "clicks", "v2", "--exit-code").code == 3 })
+	w.until("the candidate is not ready", func() bool { return w.run("status", "clicks", "v2", "--exit-code").code == 3 })
 	toldOf(t, w.run("status", "clicks", "v2", "--exit-code"), noLeader, "a candidate is asked whether it is ready")
 	if soak { // it tries for a minute
 		toldOf(t, w.run("promote", "clicks", "v2"), noLeader, "a candidate is promoted")
 	}
 	gone.Store(false)
 	w.ok("wait", "clicks", "v2", "--for", "verified", "--timeout", "60s")
-	kafkatest.Until(t, "the candidate is known to be ready again", func() bool {
+	w.until("the candidate is known to be ready again", func() bool {
 		return w.run("status", "clicks", "v2", "--exit-code").code == 0
 	})
 	w.ok("promote", "clicks", "v2")
@@ -188,10 +188,7 @@ func TestAnOpenTransactionHoldsACandidateBack(t *testing.T) { // L03
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		t.Parallel()
-		w := newWorld(t, brokers)
-		topic := kafkatest.Name("clicks")
-		kafkatest.Topic(t, brokers, topic, 1, nil)
-		kafkatest.Committed(t, brokers, topic, 0, string(click(topic, 0, 1).Value))
+		w, topic := oneCommitted(t, brokers)
 		txn := kafkatest.Begin(t, brokers)
 		txn.Produce(t, click(topic, 0, 2))
 		kafkatest.ProduceMany(t, brokers, 100, func(i int) *kgo.Record { return click(topic, 0, i) })
@@ -239,7 +236,7 @@ func TestATopicMadeAgain(t *testing.T) { // R03
 					a = w.serve()
 				}
 				w.saysOfJob("recreated")
-				kafkatest.Until(t, "its exit code is that of a gap", func() bool { return w.run("status", "clicks", "--exit-code").code == 7 })
+				w.until("its exit code is that of a gap", func() bool { return w.run("status", "clicks", "--exit-code").code == 7 })
 				toldOf(t, w.run("status", "clicks", "v1", "--exit-code"), topicAgain, when)
 				if n := w.count(); n != 40 {
 					t.Errorf("%d clicks, want the 40 of the topic that was: nothing of another topic belongs to the version", n)

@@ -105,7 +105,7 @@ func (w *world) takenBack(topic, closeToLive string) {
 		}
 		return nil
 	}
-	kafkatest.Until(t, "the checks pass after the flip", func() bool {
+	w.until("the checks pass after the flip", func() bool {
 		passed := 0
 		for _, c := range status() {
 			if c.Stage == "after" && c.Outcome == "pass" {

@@ -111,6 +111,12 @@ func (w *world) decode(v any, text string) {
 	}
 }
 
+// until is kafkatest.Until for conditions that run commands: each is a process with connections of its own.
+func (w *world) until(what string, ok func() bool) {
+	w.t.Helper()
+	kafkatest.UntilEvery(w.t, 200*time.Millisecond, what, ok)
+}
+
 // file writes a job file and returns its path.
 func (w *world) file(name, text string) string {
 	w.t.Helper()
@@ -180,8 +186,8 @@ func (a *agent) signal(s syscall.Signal) {
 	_ = a.cmd.Process.Signal(s)
 	select {
 	case <-a.done:
-	case <-time.After(30 * time.Second):
-		a.w.t.Errorf("agent %d did not end within 30 s of %s", a.cmd.Process.Pid, s)
+	case <-time.After(time.Minute):
+		a.w.t.Errorf("agent %d did not end within a minute of %s", a.cmd.Process.Pid, s)
 	}
 }
 

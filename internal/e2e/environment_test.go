@@ -60,7 +60,7 @@ func TestTheClockOfAnAgentSteps(t *testing.T) {
 	asked := *w
 	asked.vars = []string{faultpoint.Clock + "=" + file}
 	step("-1h")
-	kafkatest.Until(t, "a command with a wrong clock finds it ready", func() bool { return asked.run("status", "clicks", "--exit-code").code == 0 })
+	w.until("a command with a wrong clock finds it ready", func() bool { return asked.run("status", "clicks", "--exit-code").code == 0 })
 	row(t, clockStepped, "of the machine where a command runs").shown()
 }
 

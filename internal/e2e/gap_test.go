@@ -42,7 +42,7 @@ func (w *world) gapLive() {
 	kafkatest.DeleteRecords(w.t, w.brokers, topic, 0, 150)
 	w.serve()
 	gap := topic + "/0:100-150"
-	kafkatest.Until(w.t, "status names the gap", func() bool { return strings.Contains(w.ok("status", "clicks", "-o", "json"), "[100,150)") })
+	w.until("status names the gap", func() bool { return strings.Contains(w.ok("status", "clicks", "-o", "json"), "[100,150)") })
 
 	wrong := w.code(6, "resume", "clicks", "v1", "--accept-gap", topic+"/0:100-160")
 	if !strings.Contains(wrong.stderr, "has no gap") {

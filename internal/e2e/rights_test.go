@@ -175,7 +175,7 @@ func (w *world) gapAccepted(topic string, host, cli, reader *world) *agent {
 	kafkatest.DeleteRecords(w.t, w.brokers, topic, 0, to)
 	served := host.serve()
 	gap := fmt.Sprintf("[%d,%d)", from, to)
-	kafkatest.Until(w.t, "status names the gap", func() bool { return strings.Contains(reader.ok("status", "clicks", "-o", "json"), gap) })
+	w.until("status names the gap", func() bool { return strings.Contains(reader.ok("status", "clicks", "-o", "json"), gap) })
 	for _, who := range []*world{cli, reader} {
 		if o := who.run("watch", "clicks", "--timeout", "30s"); !strings.Contains(o.stdout, "clicks v2 live") || strings.Contains(o.stderr, "permission denied") {
 			w.t.Errorf("watch: code %d\n%s\n%s", o.code, o.stdout, o.stderr)

@@ -94,7 +94,7 @@ func TestAPasswordThatIsChangedUnderARunningAgent(t *testing.T) {
 	b.AddUser(t, kafkatest.User, "another")
 	b.Restart(t) // connections that are logged in stay so
 	produceClicks(t, b.Brokers, topic, 10_000, 1000)
-	kafkatest.Until(t, "a command is refused", func() bool {
+	w.until("a command is refused", func() bool {
 		return w.run("verify", "clicks").code == 11
 	})
 	w.secret("password", "another")

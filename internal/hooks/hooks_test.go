@@ -99,7 +99,7 @@ func (w *world) run(agent string, config hooks.Config) (stop func()) {
 
 func (w *world) await(what, count string, want int) {
 	w.t.Helper()
-	for late := time.Now().Add(20 * time.Second); ; {
+	for late := time.Now().Add(time.Minute); ; {
 		var n int
 		if err := w.pool.QueryRow(w.t.Context(), count).Scan(&n); err != nil {
 			w.t.Fatal(err)
@@ -119,7 +119,7 @@ func (w *world) note() job.HookOutcome {
 	select {
 	case o := <-w.notes:
 		return o
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		w.t.Fatal("no hook was told")
 	}
 	return job.HookOutcome{}

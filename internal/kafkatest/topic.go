@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// patience bounds every wait of a test for a broker.
-const patience = 30 * time.Second
+// patience bounds every wait of a test for a broker: it is what a test that fails costs, so a loaded machine gets time.
+const patience = 90 * time.Second
 
 // Name makes a topic name of its own from base: the real broker is shared.
 func Name(base string) string { return base + "-" + strings.ToLower(rand.Text()[:8]) }
@@ -145,15 +145,19 @@ func AwaitStable(t testing.TB, brokers []string, topic string, partition int32, 
 	})
 }
 
-// Until polls ok until it holds, and fails the test when it does not within 30 s.
+// Until polls ok until it holds, and fails the test when it does not within 90 s.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
+	UntilEvery(t, 20*time.Millisecond, what, ok)
+}
+
+// UntilEvery is Until with a pause of its own between two looks, for those that are dear.
+func UntilEvery(t testing.TB, pause time.Duration, what string, ok func() bool) {
+	t.Helper()
 	deadline := time.After(patience)
 	for !ok() {
 		select {
-		case <-tick.C:
+		case <-time.After(pause):
 		case <-deadline:
 			t.Fatalf("gave up waiting until %s", what)
 		}

@@ -191,7 +191,7 @@ func TestServerForTestsDiesWithItsParent(t *testing.T) {
 	_ = cmd.Wait() // "signal: killed"
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	for deadline := time.After(30 * time.Second); alive(pid) && runsIn(pid, c.cluster()); {
+	for deadline := time.After(time.Minute); alive(pid) && runsIn(pid, c.cluster()); {
 		select {
 		case <-tick.C:
 		case <-deadline:
