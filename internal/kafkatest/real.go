@@ -37,7 +37,7 @@ func Real(t testing.TB) []string {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.broker == nil && shared.err == nil {
-		shared.broker, shared.err = launch("", 0, nil)
+		shared.broker, shared.err = launch("", 0, nil, ShortLived)
 	}
 	giveUp(t, shared.err)
 	return shared.broker.Brokers
@@ -72,7 +72,7 @@ type RealBroker struct {
 // StartReal starts a broker for this test alone, with additional broker settings KEY=VALUE.
 func StartReal(t testing.TB, set ...string) *RealBroker {
 	t.Helper()
-	b, err := launch(t.TempDir(), 0, set)
+	b, err := launch(t.TempDir(), 0, set, ShortLived)
 	giveUp(t, err)
 	t.Cleanup(b.stop)
 	return b
@@ -96,7 +96,7 @@ func (b *RealBroker) Start(t testing.TB) {
 	if b.running {
 		t.Fatal("start a broker that runs")
 	}
-	n, err := launch(b.data, b.port, b.set)
+	n, err := launch(b.data, b.port, b.set, ShortLived)
 	if err != nil {
 		t.Fatalf("start the broker again: %v", err)
 	}
@@ -122,12 +122,12 @@ func (b *RealBroker) stop() {
 }
 
 // launch starts kafka.sh and waits for its ready line. An empty data folder means a temporary one, which the launcher removes.
-func launch(data string, port int, set []string) (*RealBroker, error) {
+func launch(data string, port int, set []string, options ...string) (*RealBroker, error) {
 	script, err := launcher()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"run"}
+	args := append([]string{"run"}, options...)
 	if data != "" {
 		args = append(args, "--data", data)
 	}

@@ -53,7 +53,7 @@ func StartSecured(t testing.TB, set ...string) *Secured {
 			fmt.Sprintf("listener.name.%s.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;", listener),
 		)
 	}
-	b, err := launch(t.TempDir(), p[0], append(settings, set...))
+	b, err := launch(t.TempDir(), p[0], append(settings, set...), ShortLived)
 	giveUp(t, err)
 	t.Cleanup(b.stop)
 	s.RealBroker = b

@@ -38,7 +38,7 @@ func run(args []string) int {
 		}
 	}()
 	env := append(os.Environ(), pgtest.EnvDSN+"="+server.DSN)
-	brokers, end, skipped, err := kafkatest.Launch()
+	brokers, end, skipped, err := kafkatest.Launch(kafkatest.ShortLived)
 	switch {
 	case err == nil:
 		defer end()

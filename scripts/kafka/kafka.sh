@@ -12,6 +12,7 @@ usage: kafka.sh install               fetch the jars into the cache (once)
 options: --data DIR       keep the log there (default: a temporary folder, removed at the end)
          --port N         listen there (default: a free port)
          --heap SIZE      Java heap (default 512m)
+         --short-lived    compile little and collect simply: a broker of minutes costs half the CPU time
          --set KEY=VALUE  another broker setting; may be repeated
 
 run prints one line when the broker is ready: ready brokers=HOST:PORT pid=PID data=DIR
@@ -102,10 +103,11 @@ TEXT
 }
 
 options() {
-  data='' port='' heap=512m more=() rest=()
+  data='' port='' heap=512m short='' more=() rest=()
   while [ $# -gt 0 ]; do
     case $1 in
       --) shift; rest=("$@"); return ;;
+      --short-lived) short=yes; shift; continue ;;
       --data | --port | --heap | --set) [ $# -ge 2 ] || fail "$1 needs a value" 2 ;;
       *) usage >&2; exit 2 ;;
     esac
@@ -164,7 +166,9 @@ run() {
   settings >"$data/server.properties"
   format_log
   : >"$data/broker.txt"
-  "$java" -Xms64m "-Xmx$heap" -XX:+UseG1GC -XX:+ExitOnOutOfMemoryError -Djava.awt.headless=true \
+  local how=(-XX:+UseG1GC)
+  [ -z "$short" ] || how=(-XX:+UseSerialGC -XX:TieredStopAtLevel=1)
+  "$java" -Xms64m "-Xmx$heap" "${how[@]}" -XX:+ExitOnOutOfMemoryError -Djava.awt.headless=true \
     -Dorg.slf4j.simpleLogger.showDateTime=true -Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS \
     -cp "$jars/*" kafka.Kafka "$data/server.properties" </dev/null >>"$data/broker.txt" 2>&1 &
   broker=$!
@@ -181,6 +185,7 @@ with() {
   options "$@"
   [ ${#rest[@]} -gt 0 ] || { usage >&2; exit 2; }
   local args=() line pid='' code=0 s
+  [ -z "$short" ] || args+=(--short-lived)
   [ -z "$data" ] || args+=(--data "$data")
   [ -z "$port" ] || args+=(--port "$port")
   for s in ${more[@]+"${more[@]}"}; do args+=(--set "$s"); done
