@@ -32,6 +32,10 @@ while IFS= read -r line; do
       echo "check-image.sh: $step" >&2
       (cd "$temp/src" && RELEASE=checked bash -euo pipefail -c "${step//\/out\//$temp/out/}") || fail "the step fails: $step"
       ;;
+    'COPY --from=build '*)
+      read -r _ _ from _ <<<"$line"
+      [ -e "$temp$from" ] || fail "the first stage has no $from to copy"
+      ;;
   esac
 done <packaging/Dockerfile
 [ "$stage" -eq 2 ] || fail "packaging/Dockerfile has $stage stages, want 2"
