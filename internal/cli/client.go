@@ -176,6 +176,9 @@ func compile(ctx context.Context, file string) (*compiled, error) {
 	if err != nil {
 		return nil, withNext(err, "kappactl check "+file)
 	}
+	if err := spec.Supported(); err != nil {
+		return nil, withNext(err, "kappactl check "+file)
+	}
 	q, err := query.Compile(ctx, spec)
 	if err != nil {
 		return nil, withNext(err, "kappactl check "+file)
