@@ -19,12 +19,3 @@ const (
 	FaultDropMarked      = "drop.marked"      // the view is gone, the versions of the job end
 	FaultDropCleaned     = "drop.cleaned"     // they have ended
 )
-
-// FaultNames lists the fault points of this package.
-func FaultNames() []string {
-	return []string{
-		FaultDeployCreated, FaultDeployFrozen, FaultDeployFilled, FaultDeployIndexed, FaultDeploySealed, FaultDeployVerified,
-		FaultPromoteHeld, FaultPromoteChecked, FaultPromoteFlipping, FaultPromoteFlipped, FaultPromoteAnswered,
-		FaultCheckNoted, FaultRetireMarked, FaultRetireDropped, FaultDropMarked, FaultDropCleaned,
-	}
-}

@@ -24,9 +24,6 @@ const (
 	Adopt    Verb = "adopt"
 )
 
-// Verbs lists every Verb.
-func Verbs() []Verb { return []Verb{Promote, Rollback, Abort, Pause, Resume, Retire, Drop, Adopt} }
-
 // Request is an act that a person asks for; any agent does it and answers.
 type Request struct {
 	Job job.Name

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -45,8 +44,7 @@ type Agent struct {
 	Deps
 	config Config
 
-	beat  atomic.Int64 // unix nanoseconds of the last heartbeat that the database took
-	first chan struct{}
+	first chan struct{} // closed by the first heartbeat that the database took
 	once  sync.Once
 }
 
@@ -69,14 +67,6 @@ func New(d Deps, c Config) *Agent {
 
 // Ready is closed when the database has taken the first heartbeat.
 func (a *Agent) Ready() <-chan struct{} { return a.first }
-
-// Beat is when the database took the last heartbeat; zero before the first.
-func (a *Agent) Beat() time.Time {
-	if n := a.beat.Load(); n != 0 {
-		return time.Unix(0, n)
-	}
-	return time.Time{}
-}
 
 // aliveWithin is how old a heartbeat may be for its agent to count as alive, in heartbeats.
 const aliveWithin = 5
@@ -123,7 +113,6 @@ func (a *Agent) heartbeats(ctx, beating context.Context) {
 		}
 		quiet.outcome("heartbeat", err)
 		if err == nil {
-			a.beat.Store(a.Now().UnixNano())
 			a.once.Do(func() { close(a.first) })
 		}
 		select {
