@@ -38,8 +38,10 @@ type world struct {
 	tardy   bool // workers leave versions behind one another for a moment; set before run
 }
 
+// newWorld lets the test run beside others: most of its time it waits.
 func newWorld(t *testing.T, ends ...int64) *world {
 	t.Helper()
+	t.Parallel()
 	pool, dsn := pgtest.New(t)
 	return &world{
 		t: t, pool: pool, dsn: dsn, store: reprocess.NewStore(pool), brokers: newBrokers(ends...), views: serving.New(serving.Config{}),

@@ -24,7 +24,7 @@ func (w *world) reader() (stop func()) {
 		defer close(ended)
 		defer pool.Close()
 		last := int64(0)
-		for ctx.Err() == nil {
+		for every(ctx, time.Millisecond) {
 			var n *int64
 			err := pool.QueryRow(ctx, `SELECT sum(n)::bigint FROM public.counts`).Scan(&n)
 			switch {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/duckdb/duckdb-go/v2" // the oracle reads the Parquet file itself
 	"github.com/google/go-cmp/cmp"
@@ -248,7 +249,7 @@ func (w *world) keepReading(query string) (stop func() int) {
 			select {
 			case <-quit:
 				return
-			default:
+			case <-time.After(20 * time.Millisecond): // without a pause it would keep a core busy all the while
 			}
 			var rows int64
 			var sum *int64

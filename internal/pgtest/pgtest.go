@@ -37,6 +37,12 @@ var shared struct {
 
 var databases atomic.Int64
 
+// dropping are the databases of tests that have ended: each drop is a checkpoint of the server, which no test waits for.
+var dropping struct {
+	sync.WaitGroup
+	failed atomic.Bool
+}
+
 // Main runs the tests of a package and then ends the server that they started.
 func Main(m *testing.M) {
 	os.Exit(Run(m))
@@ -45,6 +51,10 @@ func Main(m *testing.M) {
 // Run is Main for a package that has more to close before it exits.
 func Run(m *testing.M) int {
 	code := m.Run()
+	dropping.Wait()
+	if code == 0 && dropping.failed.Load() {
+		code = 1
+	}
 	if shared.stop != nil {
 		shared.stop()
 	}
@@ -84,13 +94,18 @@ func create(t testing.TB, template string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute) // it waits for every session of the server
-		defer cancel()
-		if err := maintain(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			t.Error(err)
-		}
+		dropping.Go(func() { drop(name, 3*time.Minute) }) // it waits for every session of the server
 	})
 	return On(shared.dsn, name)
+}
+
+func drop(name string, limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := maintain(ctx, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		dropping.failed.Store(true)
+	}
 }
 
 func server(t testing.TB) {
@@ -122,7 +137,7 @@ func begin() error {
 		return err
 	}
 	if shared.stop == nil {
-		shared.stop = dropTemplate
+		shared.stop = func() { drop(shared.template, 20*time.Second) }
 	}
 	pool, err := pg.Open(ctx, pg.Config{DSN: On(shared.dsn, shared.template)})
 	if err != nil {
@@ -130,14 +145,6 @@ func begin() error {
 	}
 	defer pool.Close()
 	return pg.Migrate(ctx, pool, "")
-}
-
-func dropTemplate() {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	if err := maintain(ctx, "DROP DATABASE "+shared.template+" WITH (FORCE)"); err != nil {
-		fmt.Fprintln(os.Stderr, "pgtest:", err)
-	}
 }
 
 // maintain runs one statement in the maintenance database.
