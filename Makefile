@@ -22,9 +22,12 @@ build: need-go
 demo: build need-postgres
 	bin/kappactl demo
 
+# Packages are tested two or more at a time, in this order: the long ones begin first, so that none is left alone at the end.
+LONG := ./internal/e2e ./reprocess ./speedlayer ./internal/query ./internal/kafka ./internal/cli
+
 ## test: all tests with the race detector, against one PostgreSQL and one Kafka broker started for the run
 test: need-go need-postgres
-	go run ./internal/testservers go test -race -timeout 15m ./...
+	go run ./internal/testservers go test -race -timeout 15m $(LONG) ./...
 
 ## check: format, linters, documents in step with the code, all tests
 check: need-go fmt lint test

@@ -19,6 +19,7 @@ import (
 )
 
 func TestTopicsTellsIdsOffsetsAndSettings(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		a := newAdmin(t, brokers)
 		name := kafkatest.Name("facts")
@@ -55,6 +56,7 @@ func TestTopicsTellsIdsOffsetsAndSettings(t *testing.T) {
 }
 
 func TestTopicIdIsFreshAfterRecreation(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		a := newAdmin(t, brokers)
 		name := kafkatest.Name("again")
@@ -77,6 +79,7 @@ func TestTopicIdIsFreshAfterRecreation(t *testing.T) {
 
 // L01, L03, L06: what the offsets are with markers, with an open transaction, and in empty and expired partitions.
 func TestOffsetsOfEveryKindOfPartition(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		parts := newTopic(t, brokers, 4, nil)
 		name := parts[0].Topic
@@ -106,6 +109,7 @@ func TestOffsetsOfEveryKindOfPartition(t *testing.T) {
 }
 
 func TestOffsetsAtATime(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		for _, ms := range []int64{1000, 5000, 2000, 9000, 3000} {
@@ -126,6 +130,7 @@ func TestOffsetsAtATime(t *testing.T) {
 
 // L08: one partition cannot be read, the others are answered.
 func TestOffsetsKeepErrorsPerPartition(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.FakeCluster(t)
 	parts := newTopic(t, c.ListenAddrs(), 3, nil)
 	kafkatest.Produce(t, c.ListenAddrs(), parts[0].Topic, 2, "a")
@@ -151,6 +156,7 @@ func TestOffsetsKeepErrorsPerPartition(t *testing.T) {
 
 // L13: a missing topic is named and does not hide the others.
 func TestMissingTopicIsNamedBesideTheOthers(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		a := newAdmin(t, brokers)
@@ -169,6 +175,7 @@ func TestMissingTopicIsNamedBesideTheOthers(t *testing.T) {
 }
 
 func TestSizesOfPartitions(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		parts := newTopic(t, brokers, 2, nil)
 		kafkatest.Produce(t, brokers, parts[0].Topic, 1, strings.Repeat("x", 5000), strings.Repeat("y", 5000))
@@ -184,6 +191,7 @@ func TestSizesOfPartitions(t *testing.T) {
 }
 
 func TestGroupOffsetsAreWrittenAndRemoved(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		a := newAdmin(t, brokers)

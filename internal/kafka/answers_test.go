@@ -39,6 +39,7 @@ func empty(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
 
 // Compaction may remove every record up to the end of the log, and then no batch tells the next offset.
 func TestNextPassesAHoleUpToTheEnd(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.FakeCluster(t)
 	p := newTopic(t, c.ListenAddrs(), 1, nil)[0]
 	answerFetches(c, empty)
@@ -51,6 +52,7 @@ func TestNextPassesAHoleUpToTheEnd(t *testing.T) {
 
 // The same answer from a log in tiered storage says nothing: the other storage may only be slow.
 func TestEmptyAnswerFromTieredStorageIsNoHole(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.FakeCluster(t)
 	p := newTopic(t, c.ListenAddrs(), 1, nil)[0]
 	answerFetches(c, empty)
@@ -99,6 +101,7 @@ func TestThrottledAnswerIsNotAskedAgainAtOnce(t *testing.T) {
 
 // A stopped broker process is noticed within the read timeout, and the caller is not held up until then.
 func TestStoppedBrokerIsAPassingError(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.StartReal(t)
 	p := newTopic(t, b.Brokers, 1, nil)[0]
 	kafkatest.Produce(t, b.Brokers, p.Topic, 0, "a")

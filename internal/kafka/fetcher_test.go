@@ -17,6 +17,7 @@ import (
 )
 
 func TestFetchReadsEveryPartitionInOrder(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		parts := newTopic(t, brokers, 3, nil)
 		want := map[job.Partition][]string{}
@@ -45,6 +46,7 @@ func TestFetchReadsEveryPartitionInOrder(t *testing.T) {
 }
 
 func TestFetchReadsCompressedTopics(t *testing.T) {
+	t.Parallel()
 	codecs := map[string]kgo.CompressionCodec{
 		"gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
 	}
@@ -73,6 +75,7 @@ func TestFetchReadsCompressedTopics(t *testing.T) {
 
 // A fetch of well compressed batches may unpack to a thousand times its size.
 func TestAnswersHoldNoMoreThanMaxUnpackedAndABatch(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		const batches, size = 20, 100_000
@@ -99,6 +102,7 @@ func TestAnswersHoldNoMoreThanMaxUnpackedAndABatch(t *testing.T) {
 
 // L01: the last offset is a transaction marker, which no reader is given.
 func TestNextPassesTransactionMarkers(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		kafkatest.Committed(t, brokers, p.Topic, 0, `{"id":1}`)
@@ -112,6 +116,7 @@ func TestNextPassesTransactionMarkers(t *testing.T) {
 
 // R11: aborted records are not handed out.
 func TestAbortedRecordsAreLeftOut(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		kafkatest.Aborted(t, brokers, p.Topic, 0, "no", "no")
@@ -128,6 +133,7 @@ func TestAbortedRecordsAreLeftOut(t *testing.T) {
 
 // L03: an open transaction holds back what follows it, and nothing is lost when it ends.
 func TestOpenTransactionHoldsReadersBack(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		kafkatest.Committed(t, brokers, p.Topic, 0, "first")
@@ -152,6 +158,7 @@ func TestOpenTransactionHoldsReadersBack(t *testing.T) {
 
 // R01: retention overtakes the reader.
 func TestDeletedRecordsAreAGap(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		kafkatest.Produce(t, brokers, p.Topic, 0, strings.Fields("0 1 2 3 4 5 6 7 8 9 10 11")...)
@@ -172,6 +179,7 @@ func TestDeletedRecordsAreAGap(t *testing.T) {
 }
 
 func TestCursorBeyondTheEndIsAGap(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		kafkatest.Produce(t, brokers, p.Topic, 0, "a", "b")
@@ -188,6 +196,7 @@ func TestCursorBeyondTheEndIsAGap(t *testing.T) {
 
 // R03: a topic deleted and made again under a reader. The new topic's records are not read, and nothing spins.
 func TestRecreatedTopicIsToldApart(t *testing.T) {
+	t.Parallel()
 	for _, running := range []bool{true, false} {
 		kafkatest.Each(t, func(t *testing.T, brokers []string) {
 			name := kafkatest.Name("recreated")
@@ -219,6 +228,7 @@ func TestRecreatedTopicIsToldApart(t *testing.T) {
 }
 
 func TestDeletedTopicIsMissing(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		name := kafkatest.Name("deleted")
 		kafkatest.CreateTopic(t, brokers, name, 1, nil)
@@ -238,6 +248,7 @@ func TestDeletedTopicIsMissing(t *testing.T) {
 
 // L04: compaction removed records; Next passes the hole, the same records come once, the number of fetches is bounded.
 func TestNextPassesACompactedTail(t *testing.T) {
+	t.Parallel()
 	configs := map[string]string{
 		"cleanup.policy": "compact", "delete.retention.ms": "0", "segment.ms": "300", "min.cleanable.dirty.ratio": "0.01",
 		"min.compaction.lag.ms": "0", "max.compaction.lag.ms": "300",
@@ -319,6 +330,7 @@ func offsetsBelow(t *testing.T, brokers []string, p job.Partition, limit int64) 
 }
 
 func TestCursorsMayChangeBetweenCalls(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		parts := newTopic(t, brokers, 2, nil)
 		var all []string
@@ -357,6 +369,7 @@ func TestQuietTopicIsNotAskedInALoop(t *testing.T) {
 
 // R11 at length: interleaved transactions of several producers, a third of them aborted, read one batch a fetch and in one go.
 func TestInterleavedTransactionsShowOnlyWhatWasCommitted(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		p := newTopic(t, brokers, 1, nil)[0]
 		rng := rand.New(rand.NewPCG(1, 2))

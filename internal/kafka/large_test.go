@@ -11,6 +11,7 @@ import (
 
 // D14: a batch over MaxPartitionBytes and MaxBytes passes.
 func TestLargeRecordPassesSmallLimits(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		parts := newTopic(t, brokers, 2, map[string]string{"max.message.bytes": "12000000"})
 		large := strings.Repeat("x", 5<<20)
@@ -33,6 +34,7 @@ func TestLargeRecordPassesSmallLimits(t *testing.T) {
 
 // D14: what the client can never read ends as a final error that names the offset, and the neighbours go on.
 func TestRecordOverTheReadLimitIsTooLarge(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		parts := newTopic(t, brokers, 2, nil)
 		kafkatest.Produce(t, brokers, parts[0].Topic, 0, strings.Fields("0 1 2 3 4 5 6")...)

@@ -50,6 +50,7 @@ func trusting(t *testing.T, ca string, pair ...string) *tls.Config {
 
 // TestASecuredBroker reads through every kind of listener of a real broker, and is refused by each in clear words.
 func TestASecuredBroker(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.StartSecured(t)
 	name := kafkatest.Name("secret")
 	kafkatest.Topic(t, b.Brokers, name, 1, nil)

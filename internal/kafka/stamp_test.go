@@ -13,6 +13,7 @@ import (
 
 // D16: stamps that a clock of nanoseconds does not hold come as they are in the log.
 func TestStampsComeAsTheyAreInTheLog(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		parts := newTopic(t, brokers, 1, map[string]string{"message.timestamp.after.max.ms": "9223372036854775807"})
 		stamps := []int64{1_700_000_000_000, 1_700_000_000_000_000, 0, 1_700_000_000, -1, 9_223_372_036_854, 9_223_372_036_855, 253_402_300_800_000}

@@ -14,6 +14,7 @@ import (
 // R09: timestamps are not in the order of offsets. Whatever the moment asked for, no record stamped at or after it lies before the
 // offset that a start at that moment begins at.
 func TestNoRecordOfATimeOrLaterLiesBeforeItsOffset(t *testing.T) {
+	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		stamps := []int64{1000, 5000, 2000, 9000, 3000, 9500, 100}
 		base := time.Now().Add(-time.Hour).Truncate(time.Second)

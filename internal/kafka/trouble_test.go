@@ -15,6 +15,7 @@ import (
 )
 
 func TestFetchFollowsAMovedLeader(t *testing.T) {
+	t.Parallel()
 	c := kafkatest.FakeCluster(t, kfake.NumBrokers(3))
 	p := newTopic(t, c.ListenAddrs(), 1, nil)[0]
 	kafkatest.Produce(t, c.ListenAddrs(), p.Topic, 0, "a")
@@ -44,6 +45,7 @@ func TestPassingErrorsAreBackedOff(t *testing.T) {
 		kerr.TopicAuthorizationFailed, kerr.UnknownServerError,
 	} {
 		t.Run(code.Message, func(t *testing.T) {
+			t.Parallel()
 			c := kafkatest.FakeCluster(t)
 			parts := newTopic(t, c.ListenAddrs(), 2, nil)
 			kafkatest.Produce(t, c.ListenAddrs(), parts[0].Topic, 0, "a")
@@ -67,6 +69,7 @@ func TestPassingErrorsAreBackedOff(t *testing.T) {
 }
 
 func TestFetchSurvivesABrokerRestart(t *testing.T) {
+	t.Parallel()
 	b := kafkatest.StartReal(t)
 	p := newTopic(t, b.Brokers, 1, nil)[0]
 	kafkatest.Produce(t, b.Brokers, p.Topic, 0, "a")

@@ -25,8 +25,10 @@ type law struct {
 }
 
 // newLaw makes a database whose own order of texts is not that of bytes, so that a missing COLLATE shows.
+// The test runs beside others.
 func newLaw(t *testing.T) *law {
 	t.Helper()
+	t.Parallel()
 	ctx := context.WithoutCancel(t.Context())
 	config, err := pgx.ParseConfig(pgtest.Empty(t))
 	if err != nil {
