@@ -86,14 +86,20 @@ func (r *result) shortTable() string {
 		if share := r.ofLimit(name); share > 0 {
 			ratio = fmt.Sprintf("%.2f", share)
 		}
-		t = append(t, []string{
+		row := []string{
 			name, fmt.Sprintf("%.1f", of(all, func(m measure) float64 { return m.Served })), million(of(all, measure.rate)), ratio,
 			megabytes(of(all, func(m measure) float64 { return float64(m.Peak) })),
-		})
+		}
+		if strings.HasPrefix(name, "kappactl") {
+			for i := range row {
+				row[i] = "**" + row[i] + "**"
+			}
+		}
+		t = append(t, row)
 	}
 	first := r.Rounds[r.Order[0]]
-	return fmt.Sprintf("A replay of %s JSON records of %d bytes (%d partitions, compression %s) into an hourly rollup of up to %s rows, from the start of\n"+
-		"the command to the served, indexed, analysed table; medians of up to %d rounds of `make bench`:\n\n", thousands(first[0].Records), first[0].Bytes/first[0].Records,
+	return fmt.Sprintf("A replay of %s JSON records of %d bytes (%d partitions, compression %s) into an hourly rollup (%s rows at most), from the start of\n"+
+		"the command to the served, indexed, analysed table; medians of %d rounds of one run of `make bench`:\n\n", thousands(first[0].Records), first[0].Bytes/first[0].Records,
 		r.Partitions, r.Codec, thousands(pages*hours), len(first)) + t.String()
 }
 
