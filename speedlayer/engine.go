@@ -8,6 +8,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/query"
 )
 
 // Deps are what an Engine works with.
@@ -28,6 +29,7 @@ type Config struct {
 	Lease   time.Duration // of segments and positions; default 10 s
 	Memory  int64         // bytes for fetch buffers and query sessions; default 1 GB
 	Temp    string        // folder that queries spill to; empty: they do not spill
+	Spill   int64         // bytes there that all queries together may take; default 10 GB each
 	Replays int           // versions that replay at once, over all agents; default 2
 	Workers int           // segments that this agent replays at once; default the CPUs
 	// Timeout bounds a statement of a commit and how long a commit in hand may take after a stop; default 30 s.
@@ -82,6 +84,15 @@ func New(d Deps, c Config) *Engine {
 // that the engine cannot start.
 func (e *Engine) sessionMemory() int64 {
 	return max(e.config.Memory*4/10/int64(e.config.Workers+1), 64<<20)
+}
+
+// session bounds one query session, in memory and in the folder that it spills to.
+func (e *Engine) session() query.Config {
+	c := query.Config{Memory: e.sessionMemory(), Temp: e.config.Temp}
+	if e.config.Spill > 0 {
+		c.TempLimit = max(e.config.Spill/int64(e.config.Workers+1), 1<<20)
+	}
+	return c
 }
 
 // fetchMemory bounds what a live version holds of records that are not committed yet.

@@ -14,8 +14,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// landTimeout bounds the transaction of a segment, whose COPY runs as long as the statement gives rows. Fill waits for
-// the COPY of a process that was frozen in it.
+// landTimeout bounds the statements of a segment's transaction, of which COPY runs as long as the query gives rows (maxReading).
+// It does not end a COPY that waits for rows: see copyRows, and pg.EndStuck for a process that is frozen in one.
 const landTimeout = 2 * time.Minute
 
 // landing writes the rows of one segment to staging and marks it done, in one transaction, which begins with the first
@@ -60,9 +60,7 @@ func (l *landing) start() {
 	l.pipe, l.done = pipe, make(chan error, 1)
 	l.began = l.Now()
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), landTimeout)
-		defer cancel()
-		err := l.transact(ctx, rows)
+		err := l.transact(context.Background(), rows)
 		rows.CloseWithError(orEnded(err)) // a writer must not wait for a reader that is gone
 		l.done <- err
 	}()
@@ -142,8 +140,33 @@ func (l *landing) copy(ctx context.Context, tx *pg.Tx, rows io.Reader) error {
 		columns = append(columns, pg.Ident(n))
 	}
 	sql := fmt.Sprintf("COPY %s (%s) FROM STDIN", pg.Ident(l.schema, l.ref.Staging()), strings.Join(columns, ", "))
-	_, err := tx.Raw().Conn().PgConn().CopyFrom(ctx, rows, sql)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watched := &copyRows{rows: rows, hit: l.hit, unanswered: time.AfterFunc(l.config.Timeout, cancel)}
+	defer watched.unanswered.Stop()
+	watched.within = l.config.Timeout
+	_, err := tx.Raw().Conn().PgConn().CopyFrom(ctx, watched, sql)
 	return err
+}
+
+// copyRows gives COPY its rows and gives the connection up when it does not take a piece, or does not answer the last one, in time.
+type copyRows struct {
+	rows       io.Reader
+	hit        func(point string)
+	within     time.Duration
+	unanswered *time.Timer
+	pieces     int
+}
+
+// Read is called for the next piece when the connection has taken the one before; how long the query needs for it does not count.
+func (c *copyRows) Read(b []byte) (int, error) {
+	c.unanswered.Stop()
+	defer c.unanswered.Reset(c.within)
+	if c.pieces == 1 {
+		c.hit(faultpoint.SegmentCopying)
+	}
+	c.pieces++
+	return c.rows.Read(b)
 }
 
 // markDone marks the segment done up to where its stream got, and opens the rest as another segment.

@@ -76,7 +76,7 @@ func (l *live) open(ctx context.Context) (err error) {
 	if l.advice, err = newAdvice(l.run); err != nil {
 		return err
 	}
-	l.session, err = query.Open(ctx, query.Config{Memory: l.sessionMemory(), Temp: l.config.Temp})
+	l.session, err = query.Open(ctx, l.Engine.session())
 	return err
 }
 

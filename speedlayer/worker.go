@@ -118,7 +118,7 @@ func (w *worker) open(ctx context.Context) (err error) {
 	if w.decoder, err = format.New(w.spec.Source, w.compiled.FieldsFor(w.lanes)); err != nil {
 		return err
 	}
-	w.session, err = query.Open(ctx, query.Config{Memory: w.sessionMemory(), Temp: w.config.Temp})
+	w.session, err = query.Open(ctx, w.Engine.session())
 	return err
 }
 

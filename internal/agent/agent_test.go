@@ -294,3 +294,46 @@ func TestAnAgentOutlivesALostDatabase(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestWhatASilentAgentLeftOpenIsEnded(t *testing.T) {
+	pool, dsn := pgtest.New(t)
+	marked := func(id string) *pg.Pool {
+		p, err := pg.Open(t.Context(), pg.Config{DSN: dsn, Mark: id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(p.Close)
+		exec(t, pool, `INSERT INTO kappactl.agent (id, host, pid, release, capacity, dialects) VALUES ($1, 'h', 1, 'r', 1, '{1}')`, id)
+		return p
+	}
+	silent, living := marked("silent"), marked("living")
+	exec(t, pool, `UPDATE kappactl.agent SET heartbeat_at = heartbeat_at + CASE id WHEN 'silent' THEN interval '-1 minute' ELSE interval '1 minute' END`)
+	_, stop := start(t, pool, newWork(), Config{ID: "a", Lease: 300 * time.Millisecond})
+	// The one is ended in its transaction; the other, which began before it, is not.
+	err := living.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
+		err := silent.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
+			var pid int
+			if err := tx.QueryRow(t.Context(), `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
+				return err
+			}
+			for there := true; there; {
+				if err := pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE pid = $1)`, pid).Scan(&there); err != nil {
+					return err
+				}
+			}
+			_, err := tx.Exec(t.Context(), `SELECT 1`)
+			return err
+		})
+		if !pg.Unreachable(err) {
+			t.Errorf("the silent agent's transaction ended with %v", err)
+		}
+		_, err = tx.Exec(t.Context(), `SELECT 1`)
+		return err
+	})
+	if err != nil {
+		t.Errorf("the living agent's transaction ended with %v", err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
 )
 
 // claimAtOnce bounds how many deployments one look claims, so that several agents share them.
@@ -204,7 +205,25 @@ func (h *hosting) renew(ctx context.Context) error {
 	h.renewed = now
 	end(h.deployments, deployments)
 	end(h.requests, requests)
+	if err := h.unlock(ctx); err != nil {
+		h.quiet.failed("end what silent agents left open", err)
+	}
 	return nil
+}
+
+// unlock ends the transactions in which agents that give no sign of life stand still: what they had locked is wanted by those who took
+// over. One that lives after all tries again.
+func (h *hosting) unlock(ctx context.Context) error {
+	within := max(h.a.config.Lease, aliveWithin*h.a.config.Heartbeat)
+	silent, err := silentAgents(ctx, h.a.Pool, h.a.config.ID, within)
+	if err != nil || len(silent) == 0 {
+		return err
+	}
+	n, err := pg.EndStuck(ctx, h.a.Pool, silent, within)
+	if n > 0 {
+		h.a.Log.Warn("transactions of agents that give no sign of life were ended", "transactions", n)
+	}
+	return err
 }
 
 // end cancels the tasks that are not in kept.

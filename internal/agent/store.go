@@ -40,6 +40,20 @@ func writeHeartbeat(ctx context.Context, db pg.DB, c Config, draining bool) erro
 	return nil
 }
 
+// silentAgents are the agents, but for the given one, without a heartbeat within.
+func silentAgents(ctx context.Context, db pg.DB, but string, within time.Duration) ([]string, error) {
+	rows, err := db.Query(ctx, `SELECT id FROM kappactl.agent WHERE heartbeat_at < clock_timestamp() - @within::interval AND id <> @id`,
+		pgx.NamedArgs{"within": fmt.Sprintf("%d microseconds", within.Microseconds()), "id": but})
+	if err != nil {
+		return nil, fmt.Errorf("look for agents without a heartbeat: %w", err)
+	}
+	silent, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("look for agents without a heartbeat: %w", err)
+	}
+	return silent, nil
+}
+
 func deleteAgent(ctx context.Context, db pg.DB, id string) error {
 	_, err := db.Exec(ctx, `DELETE FROM kappactl.agent WHERE id = @id`, pgx.NamedArgs{"id": id})
 	return err

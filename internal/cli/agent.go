@@ -57,7 +57,9 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 	if err := letIn(ctx, admin); err != nil {
 		return err
 	}
-	pool, err := a.agentPool(ctx, s)
+	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // jitter
+	id := agentID(random)
+	pool, err := a.agentPool(ctx, s, id)
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,9 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 	}
 	defer func() { err = errors.Join(err, spill.Close()) }()
 	s.Agent.Temp = spill.path
-	w := a.wire(s, brokers, admin, pool, listener.Addr().String(), profiles, logger)
+	w := a.wire(s, brokers, admin, pool, identity{
+		id: id, address: listener.Addr().String(), profiles: profiles, random: random, spill: spill.room(s.Agent.Memory, a.sys.free, logger),
+	}, logger)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.http.Serve(ctx, listener) })
@@ -100,8 +104,8 @@ func letIn(ctx context.Context, admin *kafka.Admin) error {
 	return nil
 }
 
-// agentPool opens a pool that is large enough for the work of many versions.
-func (a *app) agentPool(ctx context.Context, s config.Settings) (*pg.Pool, error) {
+// agentPool opens a pool that is large enough for the work of many versions, for the agent of that id.
+func (a *app) agentPool(ctx context.Context, s config.Settings, id string) (*pg.Pool, error) {
 	if err := s.NeedDSN(); err != nil {
 		return nil, err
 	}
@@ -110,7 +114,7 @@ func (a *app) agentPool(ctx context.Context, s config.Settings) (*pg.Pool, error
 		return nil, err
 	}
 	c.MaxConns, c.Application, c.Answer = 32, "kappactl agent", answerWithin(s.Agent.Lease)
-	c.Idle = max(s.Agent.Lease, 3*time.Second)
+	c.Idle, c.Mark = max(s.Agent.Lease, 3*time.Second), id
 	pool, err := pg.Open(ctx, c)
 	if err != nil {
 		return nil, err
@@ -137,11 +141,18 @@ type wired struct {
 	hooks *hooks.Service
 }
 
+// identity is what an agent is told about itself.
+type identity struct {
+	id       string
+	address  string
+	profiles bool
+	random   *rand.Rand
+	spill    int64 // bytes that its queries may take on the disk
+}
+
 // wire joins the parts of an agent.
-func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, pool *pg.Pool, address string, profiles bool, logger *slog.Logger) *wired {
-	random := rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) //nolint:gosec // jitter
-	id := agentID(random)
-	named := logger.With("agent", id)
+func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, pool *pg.Pool, of identity, logger *slog.Logger) *wired {
+	named := logger.With("agent", of.id)
 	w := &wired{}
 	metrics := &speedlayer.Metrics{}
 	w.http = httpapi.New(httpapi.Deps{
@@ -150,22 +161,22 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 			return versionsFor(ctx, reprocess.NewStore(pool))
 		},
 		Work:     func() httpapi.Work { return workOf(metrics) },
-		Profiles: profiles,
+		Profiles: of.profiles,
 	})
 	metrics.Committed = func(_ job.Ref, _ int, took time.Duration) { w.http.Committed(took) }
 	engine := speedlayer.New(speedlayer.Deps{
-		Pool: pool, Kafka: brokers, Agent: id, Alive: func(ctx context.Context) (int, error) { return agent.Alive(ctx, pool, aliveWithin) },
+		Pool: pool, Kafka: brokers, Agent: of.id, Alive: func(ctx context.Context) (int, error) { return agent.Alive(ctx, pool, aliveWithin) },
 		Log: named, Now: a.sys.Now, Metrics: metrics,
-	}, speedlayer.Config{Lease: s.Agent.Lease, Timeout: answerWithin(s.Agent.Lease), Memory: s.Agent.Memory, Temp: s.Agent.Temp, Replays: s.Agent.Replays})
+	}, speedlayer.Config{Lease: s.Agent.Lease, Timeout: answerWithin(s.Agent.Lease), Memory: s.Agent.Memory, Temp: s.Agent.Temp, Spill: of.spill, Replays: s.Agent.Replays})
 	store := &speedlayer.Store{}
 	serve := serving.New(serving.Config{})
-	w.hooks = a.hooks(s, pool, id, named, random)
+	w.hooks = a.hooks(s, pool, of.id, named, of.random)
 	controller := reprocess.NewController(reprocess.Deps{
 		Pool: pool, Topics: admin, Records: admin, Replays: store, Queue: store, Positions: store, Gaps: store,
-		Tables: serve, Views: serve, Removals: serve, Adoptions: serve, Expiry: store, Hooks: w.hooks, Log: named, Now: a.sys.Now, Rand: random,
+		Tables: serve, Views: serve, Removals: serve, Adoptions: serve, Expiry: store, Hooks: w.hooks, Log: named, Now: a.sys.Now, Rand: of.random,
 	}, reprocess.Config{Replays: s.Agent.Replays, ChecksRole: s.Checks.Role})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: logger, Now: a.sys.Now}, agent.Config{
-		ID: id, Release: release, HTTP: address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,
+		ID: of.id, Release: release, HTTP: of.address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,
 		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease,
 	})
 	return w

@@ -3,10 +3,13 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kappactl/kappactl/internal/render"
 )
 
 const spillPattern = "kappactl-spill-*"
@@ -69,6 +72,25 @@ func lockSpill(path string) (*spillFolder, error) {
 		return nil, errSpillTaken
 	}
 	return &spillFolder{path: path, held: f}, nil
+}
+
+// spillRoom is how much of a disk's free space an agent's queries may take together: half of it, so that nobody else who writes there
+// runs out of it.
+func spillRoom(free int64) int64 { return max(free/2, 1) }
+
+// room is how much may be spilled. With less than the queries may have in memory it says so: what does not fit is then read in
+// smaller parts, which takes longer.
+func (s *spillFolder) room(memory int64, free func(folder string) (int64, error), log *slog.Logger) int64 {
+	n, err := free(s.path)
+	if err != nil {
+		log.Warn("how much may be spilled is not known", "folder", s.path, "error", err)
+		return 0
+	}
+	if n := spillRoom(n); n < memory {
+		log.Warn("little room to spill: what does not fit into agent.memory is read in smaller parts; agent.temp names another folder",
+			"folder", s.path, "room", render.Bytes(n), "memory", render.Bytes(memory))
+	}
+	return spillRoom(n)
 }
 
 // Close removes the folder.

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -35,6 +37,27 @@ func TestSpillFoldersOfTheDeadAreRemovedAndThoseOfTheLivingKept(t *testing.T) {
 		}
 		if _, err := os.Stat(s.path); err == nil {
 			t.Errorf("%s is still there", s.path)
+		}
+	}
+}
+
+func TestAnAgentMaySpillIntoHalfOfTheDiskAndSaysThatItIsLittle(t *testing.T) {
+	for free, want := range map[int64]struct {
+		room  int64
+		warns bool
+	}{
+		100 << 30: {50 << 30, false}, 2 << 30: {1 << 30, false}, 1 << 30: {512 << 20, true}, 0: {1, true},
+	} {
+		var said strings.Builder
+		s := &spillFolder{path: "/var/tmp/kappactl-spill-1"}
+		got := s.room(1<<30, func(folder string) (int64, error) {
+			if folder != s.path {
+				t.Errorf("asked for the disk of %s", folder)
+			}
+			return free, nil
+		}, slog.New(slog.NewTextHandler(&said, nil)))
+		if got != want.room || strings.Contains(said.String(), "agent.temp") != want.warns {
+			t.Errorf("%d free: room %d, said %q", free, got, said.String())
 		}
 	}
 }

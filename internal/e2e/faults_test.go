@@ -40,6 +40,7 @@ var points = []struct{ point, words string }{
 	{reprocess.FaultDeployFrozen, "what to replay is written down"},
 	{faultpoint.SegmentClaimed, "a segment is claimed, nothing is read"},
 	{faultpoint.SegmentReading, "records of a segment are decoded"},
+	{faultpoint.SegmentCopying, "a part of its rows is copied, the rest is to come"},
 	{faultpoint.SegmentStaged, "its rows are copied, the transaction is open"},
 	{faultpoint.SegmentBeforeCommit, "it is marked done, the transaction is open"},
 	{faultpoint.SegmentAfterCommit, "it is committed"},
@@ -80,11 +81,12 @@ func faults() []fault {
 		all = append(all, fault{what: agentKilled, when: at(p.point), does: alsoAgain})
 	}
 	all = append(all, fault{what: agentFrozen, when: "records are read, nothing is written", does: "its claim is no longer the row's: its transaction changes nothing, and it drops what it held"})
-	for _, p := range slices.Concat(frozenInSegment, frozenAt) {
-		all = append(all, fault{
-			what: agentFrozen, when: at(p), does: "the database ends its idle transaction; its claim is no longer the row's, and it drops what it held",
-			soak: slices.Contains(frozenInSegment, p),
-		})
+	for _, p := range frozenAt {
+		does := "the database ends its idle transaction"
+		if p == faultpoint.SegmentCopying {
+			does = "the database would wait for the rest: the agent that takes over ends the transaction"
+		}
+		all = append(all, fault{what: agentFrozen, when: at(p), does: does + "; its claim is no longer the row's, and it drops what it held"})
 	}
 	for _, d := range []deed{cutBefore, cutAfter, halfOpen} {
 		for _, s := range slices.Concat(replayStatements, liveStatements, flipStatements) {

@@ -30,7 +30,8 @@ func hostAgent(t *testing.T, brokers []string, dsn string) *hosted {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	h := &hosted{way: startProxy(t, hostOf(t, dsn)), cancel: cancel, ended: make(chan struct{})}
-	pool, err := pg.Open(t.Context(), pg.Config{DSN: h.way.dsn(dsn), Application: "kappactl agent", MaxConns: 24})
+	id := "agent-" + rand.Text()
+	pool, err := pg.Open(t.Context(), pg.Config{DSN: h.way.dsn(dsn), Application: "kappactl agent", MaxConns: 24, Mark: id})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +41,7 @@ func hostAgent(t *testing.T, brokers []string, dsn string) *hosted {
 		t.Fatal(err)
 	}
 	const lease, beat = time.Second, 200 * time.Millisecond
-	id, log := "agent-"+rand.Text(), slog.New(slog.DiscardHandler)
+	log := slog.New(slog.DiscardHandler)
 	alive := func(ctx context.Context) (int, error) { return agents.Alive(ctx, pool, 5*beat) }
 	engine := speedlayer.New(speedlayer.Deps{Pool: pool, Kafka: to, Agent: id, Alive: alive, Log: log, Now: time.Now},
 		speedlayer.Config{Lease: lease, Memory: 64 << 20})

@@ -17,6 +17,7 @@ const Clock = "KAPPACTL_CLOCK"
 const (
 	SegmentClaimed      = "segment.claimed"       // the claim is committed, nothing is read
 	SegmentReading      = "segment.reading"       // a batch of records was decoded
+	SegmentCopying      = "segment.copying"       // the first rows went to the database, their COPY is open
 	SegmentStaged       = "segment.staged"        // the rows are copied, the transaction is open
 	SegmentBeforeCommit = "segment.before_commit" // the segment is marked done, the transaction is open
 	SegmentAfterCommit  = "segment.after_commit"
@@ -36,7 +37,7 @@ const (
 // Names lists the points of speedlayer, for tests that go through all of them. Other packages name their own.
 func Names() []string {
 	return []string{
-		SegmentClaimed, SegmentReading, SegmentStaged, SegmentBeforeCommit, SegmentAfterCommit,
+		SegmentClaimed, SegmentReading, SegmentCopying, SegmentStaged, SegmentBeforeCommit, SegmentAfterCommit,
 		LiveClaimed, LiveFetched, LiveBegin, LivePositions, LiveUpserted, LiveBeforeCommit, LiveAfterCommit,
 	}
 }

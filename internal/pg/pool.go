@@ -20,6 +20,7 @@ type Config struct {
 	Connect     time.Duration // connect timeout, default 5 s
 	Idle        time.Duration // how long a transaction may stand still between two statements before the server ends it; 0: for ever
 	Answer      time.Duration // for a statement whose context has no deadline and is not Long, default 30 s
+	Mark        string        // whose the ReadCommitted transactions are, so that EndStuck finds them; empty: nobody's
 }
 
 // Pool is a pool of connections to one database.
@@ -28,6 +29,7 @@ type Pool struct {
 	schema schema
 	answer patience
 	idle   time.Duration
+	owner  string
 }
 
 // Open opens a pool and proves that one connection works. The error names no password.
@@ -58,7 +60,7 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 	}
 	// After a failover old connections may still lead to the server that was the primary: new ones find the one that is.
 	return &Pool{
-		pool: pool, schema: schema(or(c.Schema, DefaultSchema)), idle: c.Idle,
+		pool: pool, schema: schema(or(c.Schema, DefaultSchema)), idle: c.Idle, owner: c.Mark,
 		answer: patience{answer: or(c.Answer, defaultAnswer), turned: pool.Reset},
 	}, nil
 }
@@ -131,6 +133,7 @@ func (p *Pool) in(ctx context.Context, begin string, f func(*Tx) error) error {
 	}()
 	if err := f(&Tx{tx: tx, schema: p.schema, answer: patience{answer: p.answer.answer}}); err != nil {
 		p.answer.note(err)
+		p.endGivenUp(ctx, tx.Conn().PgConn(), err)
 		return err
 	}
 	ctx, end := p.answer.bound(ctx)
@@ -141,12 +144,17 @@ func (p *Pool) in(ctx context.Context, begin string, f func(*Tx) error) error {
 	return nil
 }
 
-// begin opens a transaction. A process that is frozen in one would keep its locks from everybody, in a flip from readers too.
+// begin opens a transaction. A process that is frozen in one would keep its locks from everybody, in a flip from readers too: the
+// database ends it where it can, and others where it cannot.
 func (p *Pool) begin(ctx context.Context, sql string) (pgx.Tx, error) {
 	ctx, end := p.answer.bound(ctx)
 	defer end()
+	marked := p.owner != "" && sql == readCommitted // a mark would take the snapshot of the others
 	if p.idle > 0 {
 		sql += fmt.Sprintf("; SET LOCAL idle_in_transaction_session_timeout = %d", p.idle.Milliseconds())
+	}
+	if marked {
+		sql += "; " + markSQL(p.owner)
 	}
 	return p.pool.BeginTx(ctx, pgx.TxOptions{BeginQuery: sql})
 }
