@@ -107,6 +107,43 @@ func TestReadersThatCannotGoBackByThemselvesAreSaid(t *testing.T) {
 	w.exact()
 }
 
+func TestAWindowThatEndsWhileReadersCannotGoBackEndsWithTheCheck(t *testing.T) {
+	w := firstLive(t, 100)
+	s := w.stage("bbb", auto, withChecks(small))
+	w.finish(s.Deployment, "live", job.ExitOK)
+	w.must(1, reprocess.Pause, reprocess.Args{})
+	w.brokers.produce(0, 100)
+	w.await("the message", func() bool { return w.deployment(s.Deployment).Message != "" })
+	w.overdue()
+	d := w.finish(s.Deployment, "settled", job.ExitChecks)
+	has(t, d.Message, `the rollback window of counts/v2 is over and check "small" fails: it returned false`, "readers could not go back to v1", "paused")
+	has(t, d.Next, "kappactl deploy FILE")
+	if d.State != job.Settled || w.live() != "v2" {
+		t.Errorf("%+v", d)
+	}
+	w.finish(s.Deployment, "live", job.ExitOK)
+}
+
+func TestWhatReadersCouldNotGoBackForIsForgottenWhenTheCheckPassesAgain(t *testing.T) {
+	w := firstLive(t, 100)
+	w.sql(`CREATE TABLE public.bound (n bigint)`)
+	w.sql(`INSERT INTO public.bound VALUES (50)`)
+	bounded := job.Check{Name: "bounded", SQL: `SELECT (SELECT n FROM live) < (SELECT n FROM public.bound)`, When: job.CheckAfter, Every: 20 * time.Millisecond}
+	s := w.stage("bbb", auto, withChecks(bounded))
+	w.finish(s.Deployment, "live", job.ExitOK)
+	w.must(1, reprocess.Pause, reprocess.Args{})
+	w.await("the message", func() bool { return w.deployment(s.Deployment).Message != "" })
+	w.sql(`UPDATE public.bound SET n = 500`)
+	w.await("no message", func() bool { d := w.deployment(s.Deployment); return d.Message == "" && d.Next == "" })
+	w.event("no rollback needed", 1)
+	w.sql(`UPDATE public.bound SET n = 50`) // the same cause again is said again
+	w.await("the message again", func() bool { return w.deployment(s.Deployment).Message != "" })
+	w.sql(`UPDATE public.bound SET n = 500`)
+	w.await("no message again", func() bool { return w.deployment(s.Deployment).Message == "" })
+	w.overdue()
+	w.finish(s.Deployment, "settled", job.ExitOK)
+}
+
 func TestAnotherAgentFinishesAFlipBackThatDiedAtAnyStep(t *testing.T) {
 	for _, point := range []string{
 		reprocess.FaultCheckNoted, reprocess.FaultPromoteHeld, reprocess.FaultPromoteChecked, reprocess.FaultPromoteFlipping, reprocess.FaultPromoteFlipped,

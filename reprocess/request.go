@@ -142,7 +142,7 @@ func takes(verb Verb, v versionBrief) bool {
 	case Abort:
 		return candidate(v.Phase)
 	case Pause:
-		return !v.Paused && (candidate(v.Phase) || v.Phase == job.Standby)
+		return !v.Paused && candidate(v.Phase) // a standby that is paused is no way back: it has to be named
 	case Resume:
 		return v.Paused
 	case Retire:
@@ -154,8 +154,11 @@ func takes(verb Verb, v versionBrief) bool {
 }
 
 func nothingTo(name job.Name, verb Verb, st jobVersions) error {
-	phases := ""
+	phases, next := "", "kappactl status "+string(name)
 	for _, v := range st.versions {
+		if verb == Pause && v.Phase == job.Standby && !v.Paused {
+			next = fmt.Sprintf("kappactl pause %s %s, if readers need not go back to it meanwhile", name, job.Number(v.Number))
+		}
 		if v.EndedAt == nil {
 			phases += fmt.Sprintf(" %s is %s", job.Number(v.Number), v.Phase)
 			if v.Paused {
@@ -164,7 +167,7 @@ func nothingTo(name job.Name, verb Verb, st jobVersions) error {
 			phases += "."
 		}
 	}
-	return refuse(job.ExitConflict, "kappactl status "+string(name), "job %q has no version to %s.%s", name, verb, phases)
+	return refuse(job.ExitConflict, next, "job %q has no version to %s.%s", name, verb, phases)
 }
 
 // answerOf turns a refusal into the answer to who asked.

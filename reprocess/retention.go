@@ -155,9 +155,13 @@ func (a ages) bySize(ctx context.Context, topics Topics, facts []job.TopicFacts,
 	return nil
 }
 
+// stillLate is by how much earlier than the deletion what is unread has to be read before an alarm of it ends: near the limit it would
+// come and go with every sample.
+const stillLate = 1.25
+
 // late says that retention comes before a replay, or a version that is behind, has read what is there; empty when it does not. An end
-// that is not known is late when the deletion is near.
-func late(now time.Time, deadline *time.Time, etaSeconds *float64, what string) string {
+// that is not known is late when the deletion is near. margin is 1, or stillLate while it was late before.
+func late(now time.Time, deadline *time.Time, etaSeconds *float64, margin float64, what string) string {
 	if deadline == nil {
 		return ""
 	}
@@ -169,7 +173,7 @@ func late(now time.Time, deadline *time.Time, etaSeconds *float64, what string) 
 	switch {
 	case etaSeconds == nil && left < 15*time.Minute:
 		return fmt.Sprintf("retention deletes what is unread of %s %s, and when it will be read is not known", what, when)
-	case etaSeconds != nil && secondsOf(*etaSeconds) > left:
+	case etaSeconds != nil && secondsOf(*etaSeconds*margin) > left:
 		return fmt.Sprintf("retention deletes what is unread of %s %s, before it is read (in about %s): raise retention.ms, replay.max_rate or the workers", what, when, words(secondsOf(*etaSeconds)))
 	}
 	return ""

@@ -53,9 +53,14 @@ func TestRetentionIsLateOnlyWhenItComesBeforeTheEnd(t *testing.T) {
 		"an unknown end, far ahead": {&hour, nil, ""},
 		"over already":              {&now, ptr(10.0), "a/0 now, before it is read"},
 	} {
-		got := late(now, c.deadline, c.eta, "a/0")
+		got := late(now, c.deadline, c.eta, 1, "a/0")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q", name, got)
+		}
+	}
+	for eta, want := range map[float64]bool{2879: false, 2881: true, 3601: true} {
+		if got := late(now, &hour, &eta, stillLate, "a/0"); (got != "") != want {
+			t.Errorf("it was late, and %v s are to go now: %q", eta, got)
 		}
 	}
 	topic := job.TopicFacts{Name: "a", Compacted: true, DeleteRetentionMS: time.Hour.Milliseconds()}

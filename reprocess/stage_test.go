@@ -260,7 +260,7 @@ func TestResolveNamesTheOneVersionOrListsThem(t *testing.T) {
 	makeLive(t, pool, mustStage(t, s, testStaging("aaa")))
 	makeLive(t, pool, mustStage(t, s, testStaging("bbb")))
 	mustStage(t, s, testStaging("ccc"))
-	for verb, want := range map[Verb]job.Number{Rollback: 1, Retire: 1, Abort: 3} {
+	for verb, want := range map[Verb]job.Number{Rollback: 1, Retire: 1, Abort: 3, Pause: 3} {
 		if got, err := s.Resolve(t.Context(), "pageviews", verb); err != nil || got.Number != want {
 			t.Errorf("%s: %v, %v; want v%d", verb, got, err, want)
 		}
@@ -268,8 +268,12 @@ func TestResolveNamesTheOneVersionOrListsThem(t *testing.T) {
 	if _, err := s.Resolve(t.Context(), "pageviews", Promote); code(t, err) != job.ExitConflict || !strings.Contains(err.Error(), "v3 is staged") {
 		t.Errorf("promote: %v", err)
 	}
-	if _, err := s.Resolve(t.Context(), "pageviews", Pause); code(t, err) != job.ExitUsage || !strings.Contains(err.Error(), "v3, v1") {
-		t.Errorf("pause: %v", err)
+	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.version SET paused_at = clock_timestamp() WHERE number = 3`); err != nil {
+		t.Fatal(err)
+	}
+	var r *job.Refusal
+	if _, err := s.Resolve(t.Context(), "pageviews", Pause); !errors.As(err, &r) || r.Code != job.ExitConflict || !strings.Contains(r.Next, "kappactl pause pageviews v1, if") {
+		t.Errorf("pause with nothing but the way back: %v", err)
 	}
 	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.version SET paused_at = clock_timestamp() WHERE number <> 2`); err != nil {
 		t.Fatal(err)

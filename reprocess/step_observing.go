@@ -29,6 +29,9 @@ func (w *watch) observing(ctx context.Context, st *state) (next, error) {
 	if st.ObserveUntil == nil || !st.Now.Before(*st.ObserveUntil) {
 		return w.settle(ctx, st, bad)
 	}
+	if bad == nil && st.Message != "" && st.ExitCode == nil {
+		return again, w.nothingToGoBackFrom(ctx, st)
+	}
 	if bad != nil && w.c.Now().Sub(w.back.tried) >= w.back.pause {
 		return w.flipBack(ctx, st, *bad)
 	}
@@ -39,19 +42,37 @@ func (w *watch) observing(ctx context.Context, st *state) (next, error) {
 	return w.runAfter(ctx, st, due, past)
 }
 
-// settle ends the rollback window, also while a check fails: there is nothing to go back to any more.
+// settle ends the rollback window. There is nothing to go back to any more: a check that fails is what the deployment ends with.
 func (w *watch) settle(ctx context.Context, st *state, bad *pastCheck) (next, error) {
 	text := "the rollback window is over"
+	var a *Answer
 	if bad != nil {
-		text += fmt.Sprintf("; check %q fails: %s", bad.Name, bad.Detail)
+		text = fmt.Sprintf("the rollback window of %s is over and check %q fails: %s; ", st.ref(), bad.Name, bad.Detail)
+		if _, why, found := strings.Cut(st.Message, cannotGoBack); found {
+			text += "readers could not go back" + why
+		} else {
+			text += "readers go on seeing it"
+		}
+		a = &Answer{Code: job.ExitChecks, Text: text, Next: "correct the cause, then kappactl deploy FILE"}
 	}
 	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := setState(ctx, tx, st, job.Settled, nil); err != nil {
+		if err := setState(ctx, tx, st, job.Settled, a); err != nil {
 			return err
 		}
 		return addEvent(ctx, tx, st.entry("settled", "%s", text))
 	})
 	return again, err
+}
+
+// nothingToGoBackFrom takes back what was said while readers could not go back: the check that wanted it passes again.
+func (w *watch) nothingToGoBackFrom(ctx context.Context, st *state) error {
+	w.back = backing{}
+	return w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := setMessage(ctx, tx, st, "", ""); err != nil {
+			return err
+		}
+		return addEvent(ctx, tx, st.entry("no rollback needed", "the checks after the flip pass again: readers stay with %s", job.Number(st.Number)))
+	})
 }
 
 // failedTwice is a check that failed so often in a row that readers have to go back.
@@ -172,6 +193,9 @@ func (w *watch) flipBack(ctx context.Context, st *state, bad pastCheck) (next, e
 	return later, w.cannotFlipBack(ctx, st, to, reason, refusal)
 }
 
+// cannotGoBack are the words by which a deployment says that it should have rolled back and could not.
+const cannotGoBack = "readers cannot go back"
+
 // cannotFlipBack alarms, once for each cause.
 func (w *watch) cannotFlipBack(ctx context.Context, st *state, to job.Ref, reason string, refusal *job.Refusal) error {
 	cause, _, _ := strings.Cut(refusal.Cause, "\n")
@@ -179,7 +203,7 @@ func (w *watch) cannotFlipBack(ctx context.Context, st *state, to job.Ref, reaso
 	if w.back.said == cause {
 		return nil
 	}
-	text := fmt.Sprintf("%s; readers cannot go back to %s by themselves: %s", reason, to.Number, refusal.Cause)
+	text := fmt.Sprintf("%s; %s to %s by themselves: %s", reason, cannotGoBack, to.Number, refusal.Cause)
 	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		if err := setMessage(ctx, tx, st, text, refusal.Next); err != nil {
 			return err

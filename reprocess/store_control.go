@@ -26,6 +26,7 @@ type state struct {
 	Options      string
 	ObserveUntil *time.Time
 	ExitCode     *int
+	Message      string
 	Newest       int64
 	By           string
 	// the version
@@ -84,7 +85,7 @@ func (st *state) entry(kind, format string, args ...any) entry {
 }
 
 const stateColumns = `SELECT d.id, d.job, d.number, d.previous, d.flip_only, d.until, d.promote, d.state,
-			d.options::text AS options, d.observe_until, d.exit_code, d.created_by AS by,
+			d.options::text AS options, d.observe_until, d.exit_code, d.message, d.created_by AS by,
 			(SELECT max(n.id) FROM kappactl.deployment n WHERE n.job = d.job AND n.number = d.number) AS newest,
 			v.spec::text AS spec, v.layout::text AS layout, v.phase, v.phase_since, v.paused_at, v.pinned_at, v.verdict, v.reason,
 			v.frozen_at, v.standby_until, v.stale_since, v.ended_at, v.keep_table,

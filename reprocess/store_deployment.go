@@ -76,7 +76,7 @@ func (d Deployment) reached(goal string) bool {
 	flipped := d.PromotedAt != nil
 	switch goal {
 	case "settled":
-		return d.State == job.Settled
+		return d.State == job.Settled && d.ExitCode == nil
 	case "live":
 		return flipped && d.State != job.RolledBack
 	case "verified":

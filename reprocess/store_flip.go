@@ -124,7 +124,8 @@ func becomeLive(ctx context.Context, tx *pg.Tx, to job.Ref, from *job.Ref, keepO
 // endObserving ends the rollback windows that are open for other deployments of the job.
 func endObserving(ctx context.Context, tx *pg.Tx, name string, but int64, to job.DeploymentState) error {
 	_, err := tx.Exec(ctx, `WITH ended AS (
-			UPDATE kappactl.deployment SET state = @to, state_since = clock_timestamp(), ended_at = clock_timestamp()
+			UPDATE kappactl.deployment SET state = @to, state_since = clock_timestamp(), ended_at = clock_timestamp(),
+				exit_code = NULL, message = '', next_command = ''
 			WHERE job = @job AND state = 'observing' AND id <> @but RETURNING id, job, number)
 		INSERT INTO kappactl.event (job, number, deployment, kind, message)
 		SELECT job, number, id, @to, 'its rollback window ended with the flip away from it' FROM ended`,

@@ -65,8 +65,15 @@ func isBehind(st *state, rows []observed) bool {
 // warn finds what a person should know of a version beside its verdict, and notes it.
 func (w *watch) warn(ctx context.Context, st *state, rows []observed) error {
 	now := w.c.Now()
+	if err := w.alarmed(ctx, st); err != nil {
+		return err
+	}
+	margin := 1.0
+	if w.alarm.on {
+		margin = stillLate
+	}
 	first, place, left := soonest(st, rows)
-	alarm := late(now, first, left, place)
+	alarm := late(now, first, left, margin, place)
 	var warnings []string
 	if alarm != "" {
 		warnings = append(warnings, alarm)
@@ -165,16 +172,20 @@ func (w *watch) surely(st *state, rows []observed, first *time.Time, left *float
 	return !isBehind(st, rows) || !w.ages.at.IsZero() && (first == nil || left != nil)
 }
 
-// sound notes once in a deployment's history that retention comes first, whichever controllers it had, and once that it surely no
-// longer does.
-func (w *watch) sound(ctx context.Context, st *state, text string, surely bool) error {
-	if !w.alarm.read {
-		on, err := alarmNoted(ctx, w.c.Pool, st)
-		if err != nil {
-			return err
-		}
+// alarmed reads, once, whether the deployment's history ends with an alarm, whichever controller noted it.
+func (w *watch) alarmed(ctx context.Context, st *state) error {
+	if w.alarm.read {
+		return nil
+	}
+	on, err := alarmNoted(ctx, w.c.Pool, st)
+	if err == nil {
 		w.alarm = alarm{read: true, on: on}
 	}
+	return err
+}
+
+// sound notes once in a deployment's history that retention comes first, and once that it surely no longer does.
+func (w *watch) sound(ctx context.Context, st *state, text string, surely bool) error {
 	on := text != ""
 	if on == w.alarm.on || !on && !surely {
 		return nil

@@ -14,7 +14,7 @@ func newPause(a *app, run func(context.Context, actOptions) error) *cobra.Comman
 		Use:   "pause JOB [VERSION]",
 		Short: "Stop the work of a version that is not live, for a while",
 		Long: `Stop replaying or following the topics. Positions are kept; resume goes on exactly there. A live version cannot be
-paused.`,
+paused. Without a version it is the candidate: a standby is only paused by name, for readers cannot go back to it meanwhile.`,
 		Example: "  kappactl pause pageviews v2\n  kappactl resume pageviews v2",
 	}, func(cmd *cobra.Command) error { return run(cmd.Context(), o) })
 }
