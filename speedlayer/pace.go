@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // A replay writes as fast as the database takes it, and others use that database. It goes easy when a commit takes long or when a
@@ -24,12 +26,15 @@ VALUES (@job, @number, @agent, clock_timestamp(), @brake, @throttle, @rate)
 ON CONFLICT (job, number, agent) DO UPDATE SET at = excluded.at, brake = excluded.brake, broker_throttle = excluded.broker_throttle,
        bytes_per_second = excluded.bytes_per_second`
 	sqlPaceGone = `DELETE FROM kappactl.pace WHERE job = @job AND number = @number AND agent = @agent`
-	// sqlReplicas tells nothing to a role without pg_monitor: the columns are NULL then.
+	// sqlReplicas is the replica that is furthest behind. A subscriber of a logical slot is none: it may rightly confirm nothing of
+	// what a replay writes. To a role without pg_monitor it tells nothing: the columns are NULL then.
 	sqlReplicas = `
-SELECT coalesce(max(application_name) FILTER (WHERE replay_lag IS NOT NULL OR replay_lsn IS NOT NULL), '') AS name,
-       coalesce(extract(epoch FROM max(replay_lag)), 0)::double precision AS seconds,
-       coalesce(max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)), 0)::bigint AS bytes
-  FROM pg_stat_replication`
+SELECT coalesce(r.application_name, '') AS name, coalesce(extract(epoch FROM r.replay_lag), 0)::double precision AS seconds,
+       coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), r.replay_lsn), 0)::bigint AS bytes
+  FROM pg_stat_replication r LEFT JOIN pg_replication_slots s ON s.active_pid = r.pid
+ WHERE s.slot_type IS DISTINCT FROM 'logical'
+ ORDER BY greatest(coalesce(extract(epoch FROM r.replay_lag), 0) / @seconds::numeric, coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), r.replay_lsn), 0) / @bytes::numeric) DESC
+ LIMIT 1`
 	// sqlReaders is over how many agents a version's rate is shared: those that read a segment of it now, and this one.
 	sqlReaders = `
 SELECT count(DISTINCT owner) FROM (
@@ -84,8 +89,9 @@ func (p *pacer) note(ctx context.Context, workers int) error {
 		return nil
 	}
 	s := strain{commit: p.commit}
-	if err := p.Pool.QueryRow(ctx, sqlReplicas, nil).Scan(&s.replica, &s.replicaSeconds, &s.replicaBytes); err != nil {
-		s.replica, s.replicaSeconds, s.replicaBytes = "", 0, 0 // a standby, or not allowed: unknown
+	limits := pgx.NamedArgs{"seconds": farReplica.Seconds(), "bytes": float64(farReplicaBy)}
+	if err := p.Pool.QueryRow(ctx, sqlReplicas, limits).Scan(&s.replica, &s.replicaSeconds, &s.replicaBytes); err != nil {
+		s.replica, s.replicaSeconds, s.replicaBytes = "", 0, 0 // there is none, or not allowed: unknown
 	}
 	if p.strained != nil {
 		s = p.strained(s)
