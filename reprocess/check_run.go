@@ -60,6 +60,9 @@ func (r *checkRun) run(ctx context.Context) error {
 				return err
 			}
 		}
+		if err := leaveNothing(ctx, tx); err != nil {
+			return err
+		}
 		return errDone
 	})
 	switch {
@@ -142,6 +145,9 @@ func (r *checkRun) snapshot(ctx context.Context, tx *pg.Tx, by string) error {
 	if err := r.views(ctx, tx); err != nil {
 		return err
 	}
+	if err := r.fence(ctx, tx); err != nil {
+		return err
+	}
 	_, err = tx.Exec(ctx, `SET TRANSACTION READ ONLY`)
 	return wrap(err, "make the checks read-only")
 }
@@ -169,7 +175,7 @@ func (r *checkRun) views(ctx context.Context, tx *pg.Tx) error {
 		texts[r.with.name], texts[keyedOther] = r.c.Views.Select(*r.with.ref, schema, r.layout), r.c.Views.Select(*r.with.ref, schema, r.layout.Audited())
 	}
 	for name, text := range texts {
-		if _, err := tx.Raw().Exec(ctx, fmt.Sprintf("CREATE TEMPORARY VIEW %s AS\n%s", name, text)); err != nil {
+		if err := pg.One(ctx, tx.Raw(), fmt.Sprintf("CREATE TEMPORARY VIEW %s AS\n%s", name, text)); err != nil {
 			return fmt.Errorf("make the views that checks read: %w", err)
 		}
 		if role := r.c.config.ChecksRole; role != "" {
@@ -221,10 +227,8 @@ func (r *checkRun) ask(ctx context.Context, tx pgx.Tx, k job.Check, out *CheckRe
 	if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d", k.Timeout.Milliseconds())); err != nil {
 		return err
 	}
-	if role := r.c.config.ChecksRole; role != "" {
-		if _, err := tx.Exec(ctx, "SET LOCAL ROLE "+pg.Ident(role)); err != nil {
-			return fmt.Errorf("take the role of checks: %w", err)
-		}
+	if err := takeRole(ctx, tx, r.c.config.ChecksRole); err != nil {
+		return err
 	}
 	if k.Diff == nil {
 		out.Outcome, err = sqlCheck(ctx, tx, k.SQL)
@@ -235,7 +239,7 @@ func (r *checkRun) ask(ctx context.Context, tx pgx.Tx, k job.Check, out *CheckRe
 	}
 	d := Diff{Job: job.Name(r.st.Job), A: r.with.ref.Number.String(), B: job.Number(r.st.Number).String(), Examples: []DiffExample{}, Offsets: r.at}
 	other, mine := side{*r.with.ref, r.layout, "TABLE " + keyedOther}, side{r.st.ref(), r.st.layout, "TABLE " + keyedCandidate}
-	if err := compare(ctx, tx, other, mine, k.Diff.DiffHow, &d); err != nil {
+	if err := compare(ctx, tx, fenced(tx), other, mine, k.Diff.DiffHow, &d); err != nil {
 		return err
 	}
 	out.Diff = &d
@@ -271,7 +275,10 @@ func sqlCheck(ctx context.Context, tx pgx.Tx, text string) (CheckOutcome, error)
 	if err := job.ReadsOnly(text); err != nil {
 		return "", err
 	}
-	rows, err := tx.Query(ctx, text)
+	if err := oneBoolean(ctx, tx, text); err != nil {
+		return "", err
+	}
+	rows, err := fenced(tx)(ctx, text, "answer boolean")
 	if err != nil {
 		return "", err
 	}
@@ -282,9 +289,6 @@ func sqlCheck(ctx context.Context, tx pgx.Tx, text string) (CheckOutcome, error)
 		n++
 		if n > 1 {
 			continue
-		}
-		if err := oneBoolean(tx, rows); err != nil {
-			return "", err
 		}
 		if err := rows.Scan(&answer); err != nil {
 			return "", err
@@ -303,8 +307,11 @@ func sqlCheck(ctx context.Context, tx pgx.Tx, text string) (CheckOutcome, error)
 	return CheckPass, nil
 }
 
-func oneBoolean(tx pgx.Tx, rows pgx.Rows) error {
-	fields := rows.FieldDescriptions()
+func oneBoolean(ctx context.Context, tx pgx.Tx, text string) error {
+	fields, err := fieldsOf(ctx, tx, text)
+	if err != nil {
+		return err
+	}
 	if len(fields) != 1 {
 		return fmt.Errorf("it returned %d columns; a check returns one row with one boolean", len(fields))
 	}

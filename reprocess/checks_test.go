@@ -155,6 +155,81 @@ func TestChecksRunWithTheRightsOfTheirRole(t *testing.T) {
 	}
 }
 
+// TestNothingThatACheckRunsLeavesItsRole: a check that could put its role off would read what the agent may read.
+func TestNothingThatACheckRunsLeavesItsRole(t *testing.T) {
+	w := newWorld(t, 100)
+	role := "prisoner_" + strings.ReplaceAll(w.database(), "-", "_")
+	w.sql(`CREATE ROLE ` + pgx.Identifier{role}.Sanitize())
+	defer w.sql(`DROP ROLE ` + pgx.Identifier{role}.Sanitize())
+	w.sql(`CREATE TABLE public.secret AS SELECT 1 AS x`)
+	w.config.ChecksRole = role
+	firstLiveFor(t, w)
+	const reads = ` AND query_to_xml('SELECT * FROM public.secret', true, true, '') IS NOT NULL`
+	escapes := map[string]job.Check{
+		"role":          sql("", `SELECT set_config('role', 'none', true) IS NOT NULL`+reads),
+		"back again":    sql("", `SELECT set_config('role', session_user, false) IS NOT NULL`+reads),
+		"authorization": sql("", `SELECT set_config('session_authorization', session_user, true) IS NOT NULL`+reads),
+		"called":        sql("", `SELECT query_to_xml($$SELECT set_config('role', 'none', true)$$, true, true, '') IS NOT NULL`+reads),
+		"compared":      {Diff: &job.DiffLimit{DiffHow: job.DiffHow{Where: `set_config('role', 'none', true) IS NOT NULL` + reads}}},
+		"looks":         sql("", `SELECT true`+reads),
+	}
+	checks := []job.Check{sql("locks", `SELECT pg_advisory_lock(4711) IS NOT NULL`), sql("is itself", `SELECT current_user = '`+role+`' FROM candidate, live`)}
+	for name, k := range escapes {
+		k.Name = name
+		checks = append(checks, k)
+	}
+	s := w.stage("bbb", auto, withChecks(checks...))
+	w.finish(s.Deployment, "live", job.ExitChecks)
+	for name := range escapes {
+		want := "within security-definer function"
+		if name == "looks" {
+			want = "permission denied for table secret"
+		}
+		if c := w.check(2, name); c.Outcome != "no answer" || !strings.Contains(c.Detail, want) {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	for _, name := range []string{"locks", "is itself"} {
+		if c := w.check(2, name); c.Outcome != "pass" {
+			t.Errorf("%+v", c)
+		}
+	}
+	var free bool
+	if err := w.pool.QueryRow(t.Context(), `SELECT NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711)`).Scan(&free); err != nil || !free {
+		t.Errorf("a check's lock outlives it (%v)", err)
+	}
+}
+
+// TestSQLOfAJobFileBringsNoOtherStatement: a condition that is changed in place is not proved again before checks read it.
+func TestSQLOfAJobFileBringsNoOtherStatement(t *testing.T) {
+	w := firstLive(t, 100)
+	s := w.stage("bbb", auto, withChecks(sql("fails", `SELECT false`)))
+	w.finish(s.Deployment, "live", job.ExitChecks)
+	for _, text := range []string{"true\n); CREATE TABLE public.injected (x integer); SELECT (true", "true\n); COMMIT; CREATE TABLE public.injected (x integer); SELECT (true"} {
+		again := w.stage("bbb", auto, withChecks(sql("passes", `SELECT true`)), func(in *reprocess.Staging) { in.Layout.Where = text })
+		if d := w.finish(again.Deployment, "live", job.ExitChecks); !strings.Contains(d.Message, "no answer") {
+			t.Errorf("%q: %s", text, d.Message)
+		}
+	}
+	var made bool
+	if err := w.pool.QueryRow(t.Context(), `SELECT to_regclass('public.injected') IS NOT NULL`).Scan(&made); err != nil || made || w.live() != "v1" {
+		t.Errorf("made: %v, live %s (%v)", made, w.live(), err)
+	}
+}
+
+func TestTheRoleOfChecksNeedsTemporaryObjects(t *testing.T) {
+	w := newWorld(t, 100)
+	role := "hardened_" + strings.ReplaceAll(w.database(), "-", "_")
+	w.sql(`CREATE ROLE ` + pgx.Identifier{role}.Sanitize())
+	defer w.sql(`DROP ROLE ` + pgx.Identifier{role}.Sanitize())
+	w.sql(`REVOKE TEMPORARY ON DATABASE ` + pgx.Identifier{w.database()}.Sanitize() + ` FROM PUBLIC`)
+	w.config.ChecksRole = role
+	firstLiveFor(t, w)
+	s := w.stage("bbb", auto, withChecks(sql("passes", `SELECT true`)))
+	d := w.finish(s.Deployment, "live", job.ExitChecks)
+	has(t, d.Message, `check "passes": no answer: role "`+role+`" runs checks and may make no temporary objects: GRANT TEMPORARY ON DATABASE`)
+}
+
 func (w *world) database() (name string) {
 	w.t.Helper()
 	if err := w.pool.QueryRow(w.t.Context(), `SELECT current_database()`).Scan(&name); err != nil {

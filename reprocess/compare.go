@@ -66,7 +66,7 @@ type comparedColumn struct {
 
 // compare compares two sides in the transaction's snapshot: keys that only one has, keys with other values, and examples. How the
 // values are compared is decided by the types that PostgreSQL gives them, which serve.columns do not tell.
-func compare(ctx context.Context, tx pgx.Tx, a, b side, how job.DiffHow, out *Diff) error {
+func compare(ctx context.Context, tx pgx.Tx, ask asking, a, b side, how job.DiffHow, out *Diff) error {
 	keys, values, err := commonColumns(a.layout, b.layout)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func compare(ctx context.Context, tx pgx.Tx, a, b side, how job.DiffHow, out *Di
 	for _, v := range c.columns {
 		out.Columns = append(out.Columns, v.name)
 	}
-	return c.run(ctx, tx, out)
+	return c.run(ctx, ask, out)
 }
 
 // knows refuses columns that are not among the compared ones.
@@ -112,17 +112,15 @@ func knows(values []string, how job.DiffHow) error {
 
 // columnTypes are the types of a SELECT's columns, by name.
 func columnTypes(ctx context.Context, tx pgx.Tx, rows string) (map[string]uint32, error) {
-	found, err := tx.Query(ctx, fmt.Sprintf("SELECT * FROM (%s\n) AS q LIMIT 0", rows))
+	fields, err := fieldsOf(ctx, tx, rows)
 	if err != nil {
 		return nil, err
 	}
-	defer found.Close()
-	types := map[string]uint32{}
-	for _, f := range found.FieldDescriptions() {
+	types := make(map[string]uint32, len(fields))
+	for _, f := range fields {
 		types[f.Name] = f.DataTypeOID
 	}
-	found.Close()
-	return types, found.Err()
+	return types, nil
 }
 
 // The types that are not compared by their own equality alone.
@@ -198,11 +196,14 @@ func (c *comparison) compose(a, b side, where string) {
 }
 
 // run counts, and looks for examples when there are some.
-func (c *comparison) run(ctx context.Context, tx pgx.Tx, out *Diff) error {
-	var all int64
-	err := tx.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FILTER (WHERE b.x IS NULL), count(*) FILTER (WHERE a.x IS NULL),
-		count(*) FILTER (WHERE a.x AND b.x AND (%s)), count(*) FROM %s`, c.differs, c.from)).Scan(&out.OnlyA, &out.OnlyB, &out.Changed, &all)
+func (c *comparison) run(ctx context.Context, ask asking, out *Diff) error {
+	rows, err := ask(ctx, fmt.Sprintf(`SELECT count(*) FILTER (WHERE b.x IS NULL), count(*) FILTER (WHERE a.x IS NULL),
+		count(*) FILTER (WHERE a.x AND b.x AND (%s)), count(*) FROM %s`, c.differs, c.from), "a bigint, b bigint, changed bigint, n bigint")
 	if err != nil {
+		return err
+	}
+	var all int64
+	if _, err := pgx.ForEachRow(rows, []any{&out.OnlyA, &out.OnlyB, &out.Changed, &all}, func() error { return nil }); err != nil {
 		return err
 	}
 	differ := out.OnlyA + out.OnlyB + out.Changed
@@ -210,11 +211,11 @@ func (c *comparison) run(ctx context.Context, tx pgx.Tx, out *Diff) error {
 	if differ == 0 {
 		return nil
 	}
-	return c.examples(ctx, tx, out)
+	return c.examples(ctx, ask, out)
 }
 
 // examples are the first that differ, by key. Rows become JSON after the ten are found.
-func (c *comparison) examples(ctx context.Context, tx pgx.Tx, out *Diff) error {
+func (c *comparison) examples(ctx context.Context, ask asking, out *Diff) error {
 	var keys, order []string
 	for i := range c.keys {
 		keys = append(keys, fmt.Sprintf("coalesce(a.k%d, b.k%[1]d) AS k%[1]d", i+1))
@@ -225,9 +226,9 @@ func (c *comparison) examples(ctx context.Context, tx pgx.Tx, out *Diff) error {
 	if len(order) > 0 {
 		by = " ORDER BY " + strings.Join(order, ", ")
 	}
-	rows, err := tx.Query(ctx, fmt.Sprintf(`SELECT jsonb_build_array(%s)::text, to_jsonb(ra)::text, to_jsonb(rb)::text, array_remove(names, NULL)
+	rows, err := ask(ctx, fmt.Sprintf(`SELECT jsonb_build_array(%s)::text, to_jsonb(ra)::text, to_jsonb(rb)::text, array_remove(names, NULL)
 		FROM (SELECT %s FROM %s WHERE a.x IS NULL OR b.x IS NULL OR %s%s LIMIT %d) AS found`,
-		strings.Join(order, ", "), inner, c.from, c.differs, by, maxExamples))
+		strings.Join(order, ", "), inner, c.from, c.differs, by, maxExamples), "k text, a text, b text, names integer[]")
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func mustCompare(t *testing.T, pool *pg.Pool, l job.Layout, a, b string, how job
 	t.Helper()
 	d := Diff{A: "v1", B: "v2"}
 	err := pool.ReadOnly(t.Context(), func(tx *pg.Tx) error {
-		return compare(t.Context(), tx.Raw(), side{layout: l, rows: a}, side{layout: l, rows: b}, how, &d)
+		return compare(t.Context(), tx.Raw(), plainly(tx.Raw()), side{layout: l, rows: a}, side{layout: l, rows: b}, how, &d)
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ type Diff struct {
 	Changed  int64            `json:"changed"` // keys of both with other values
 	Same     int64            `json:"same"`
 	Examples []DiffExample    `json:"examples"`
-	Offsets  map[string]int64 `json:"offsets"` // topic/partition: the offset up to which both had read
+	Offsets  map[string]int64 `json:"offsets"` // topic/partition: the offset up to which both had read; what was adopted has none
 }
 
 // DiffKind says how a key differs.
@@ -66,41 +66,47 @@ type DiffDeps struct {
 }
 
 // Diff holds both versions at the same offsets (architecture §9), takes a snapshot there, lets them go on, and compares in
-// the snapshot. by names the holder. Versions that cannot come to the same offsets are a *job.Refusal.
+// the snapshot. by names the holder. Versions that cannot come to the same offsets are a *job.Refusal. A table that was adopted has no
+// offsets to be held at: it is compared as it is.
 func (s *Store) Diff(ctx context.Context, d DiffDeps, by string, a, b job.Ref, how job.DiffHow) (Diff, error) {
-	if a.Adopted() || b.Adopted() {
-		return Diff{}, refuse(job.ExitConflict, "compare the tables in SQL, or with a check of the job file, which has them as live and candidate",
-			"%s v0 was adopted: it has no offsets at which it could be compared", a.Job)
-	}
-	out := Diff{Job: a.Job, A: a.Number.String(), B: b.Number.String(), Examples: []DiffExample{}}
+	out := Diff{Job: a.Job, A: a.Number.String(), B: b.Number.String(), Examples: []DiffExample{}, Offsets: map[string]int64{}}
 	sides, err := s.sides(ctx, d.Views, a, b)
 	if err != nil {
 		return out, fmt.Errorf("compare %s with %s: %w", a, b, err)
 	}
-	release := func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		_ = d.Positions.Release(end, s.pool, by) // it ends by itself
-	}
-	defer release()
-	if err := s.meet(ctx, d, by, a, b); err != nil {
-		return out, err
+	release := func() {}
+	if !a.Adopted() && !b.Adopted() {
+		release = func() {
+			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+			defer cancel()
+			_ = d.Positions.Release(end, s.pool, by) // it ends by itself
+		}
+		defer release()
+		if err := s.meet(ctx, d, by, a, b); err != nil {
+			return out, err
+		}
 	}
 	err = s.pool.ReadOnly(ctx, func(tx *pg.Tx) error {
-		there, err := d.Positions.Reached(ctx, tx, by, false) // takes the snapshot
-		if err != nil {
-			return err
+		if !a.Adopted() && !b.Adopted() {
+			there, err := d.Positions.Reached(ctx, tx, by, false) // takes the snapshot
+			if err != nil {
+				return err
+			}
+			if !there {
+				return apart(a, b, d.HoldFor)
+			}
 		}
-		if !there {
-			return apart(a, b, d.HoldFor)
+		from := a
+		if a.Adopted() {
+			from = b
 		}
-		positions, err := d.Positions.Positions(ctx, tx, a)
+		positions, err := d.Positions.Positions(ctx, tx, from)
 		if err != nil {
 			return err
 		}
 		release()
 		out.Offsets = offsetsOf(positions)
-		return compare(pg.Long(ctx), tx.Raw(), sides[0], sides[1], how, &out)
+		return compare(pg.Long(ctx), tx.Raw(), plainly(tx.Raw()), sides[0], sides[1], how, &out)
 	})
 	if err != nil {
 		return out, fmt.Errorf("compare %s with %s: %w", a, b, err)
@@ -118,6 +124,10 @@ func offsetsOf(positions []job.Position) map[string]int64 {
 
 // sides are the rows of two versions that have tables and can be compared.
 func (s *Store) sides(ctx context.Context, views Views, a, b job.Ref) (out [2]side, err error) {
+	if a.Adopted() && b.Adopted() {
+		return out, refuse(job.ExitUsage, fmt.Sprintf("kappactl diff %s v0 VERSION, of another version", a.Job), "%s was adopted: it has only itself to be compared with", a)
+	}
+	schema := ""
 	for i, ref := range []job.Ref{a, b} {
 		v, err := readVersion(ctx, s.pool, ref)
 		if err != nil {
@@ -130,7 +140,16 @@ func (s *Store) sides(ctx context.Context, views Views, a, b job.Ref) (out [2]si
 		if err != nil {
 			return out, err
 		}
-		out[i] = side{ref: ref, layout: layout, rows: views.Select(ref, spec.Serve.View.Schema, layout.Audited())}
+		out[i] = side{ref: ref, layout: layout}
+		if !ref.Adopted() { // which has no job file
+			schema = spec.Serve.View.Schema
+		}
+	}
+	for i, other := range []job.Layout{out[1].layout, out[0].layout} {
+		if out[i].ref.Adopted() {
+			out[i].layout = keyedAs(out[i].layout, other)
+		}
+		out[i].rows = views.Select(out[i].ref, schema, out[i].layout.Audited())
 	}
 	_, _, err = commonColumns(out[0].layout, out[1].layout)
 	return out, err

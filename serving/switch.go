@@ -87,7 +87,7 @@ func replace(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract,
 		return nil, err
 	}
 	sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pg.Ident(c.View.Schema, c.View.Name), withOptions(stands.Options), body)
-	if _, err := tx.Exec(ctx, sql); err != nil {
+	if err := pg.One(ctx, tx, sql); err != nil {
 		return nil, refused(err)
 	}
 	return after, nil
@@ -104,7 +104,7 @@ func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, 
 		return nil, err
 	}
 	view := pg.Ident(c.View.Schema, c.View.Name)
-	if _, err := tx.Exec(ctx, fmt.Sprintf("CREATE VIEW %s%s AS\n%s", view, withOptions(before.Options), body)); err != nil {
+	if err := pg.One(ctx, tx, fmt.Sprintf("CREATE VIEW %s%s AS\n%s", view, withOptions(before.Options), body)); err != nil {
 		return nil, refused(err)
 	}
 	kept := without(before.Grants, without(without(before.Spec, spec), before.Stood))

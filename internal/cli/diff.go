@@ -33,9 +33,13 @@ func newDiff(a *app, run func(context.Context, diffOptions) error) *cobra.Comman
 		Use:   "diff JOB [A B]",
 		Short: "Compare two versions key by key, at the same offsets",
 		Long: `Hold two versions at the same offsets for a moment, take one snapshot of both, and compare there: keys that only one has,
-keys with other values, and ten examples, each with the columns that differ: what diff checks of a job file do. The key of a row that was
-appended is its place in the log. Only columns that both have are compared; doubles may differ in the last digits. Without A and B it is the live version against the newest other one. Differences alone are no failure; with --max-changed it ends with 5 when
-more than that share of the keys differs, and with 3 when the versions do not come to the same offsets.`,
+keys with other values, and ten examples, each with the columns that differ: what diff checks of a job file do. The key of a row that
+was appended is its place in the log. Only columns that both have are compared; doubles may differ in the last digits. Without A and B
+it is the live version against the newest other one. Differences alone are no failure; with --max-changed it ends with 5 when more than
+that share of the keys differs, and with 3 when the versions do not come to the same offsets.
+
+A table that was adopted (v0) has no offsets: it is compared as it is, and what the other version has read since the last write to it
+differs.`,
 		Example:     "  kappactl diff pageviews\n  kappactl diff pageviews v1 v2 --max-changed 1% -o json",
 		Args:        between([]string{"JOB"}, []string{"A", "B"}),
 		Annotations: map[string]string{timeoutKey: "5m"},
@@ -90,6 +94,9 @@ func runDiff(ctx context.Context, o diffOptions) error {
 	a, b, err := o.versions(ctx, c)
 	if err != nil {
 		return err
+	}
+	if a.Adopted() || b.Adopted() {
+		o.progress("v0 was adopted and has no offsets: it is compared as it is now")
 	}
 	by := "diff " + o.by() + " " + rand.Text()[:8]
 	d, err := c.store.Diff(ctx, reprocess.DiffDeps{Positions: speedlayer.Store{}, Views: views(), HoldFor: diffHold}, by, a, b, o.how)

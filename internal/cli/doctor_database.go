@@ -67,6 +67,7 @@ func (e *examination) database(ctx context.Context) bool {
 	}
 	took := e.sys.Now().Sub(began)
 	e.server(facts, direct)
+	e.checks(ctx)
 	e.clock(facts.Now, began, took)
 	return true
 }
@@ -89,6 +90,45 @@ func (e *examination) server(facts serverFacts, direct bool) {
 	}
 	if !facts.Stats {
 		e.note("statistics", healthWarning, "GRANT pg_read_all_stats TO "+pg.Ident(facts.Role), "role %s does not see other sessions: a promote may wait for readers that would not be harmed", facts.Role)
+	}
+}
+
+// checksFacts is what checks.role, and our role with it, may do.
+type checksFacts struct {
+	Known     bool
+	Member    bool   // our role may take it
+	Temporary bool   // it may make temporary objects
+	Role      string // ours
+	Database  string
+}
+
+const selectChecksRole = `SELECT r.oid IS NOT NULL AS known, coalesce(pg_has_role(current_user, r.oid, 'MEMBER'), false) AS member,
+	coalesce(has_database_privilege(r.oid, current_database(), 'TEMPORARY'), false) AS temporary, current_user::text AS role, current_database()::text AS database
+	FROM (SELECT) AS one LEFT JOIN pg_roles r ON r.rolname = @role`
+
+// checks looks at the role that checks run as, when the settings have one.
+func (e *examination) checks(ctx context.Context) {
+	const check = "role of checks"
+	if e.settings.Checks.Role == "" {
+		return
+	}
+	rows, err := e.pool.Query(ctx, selectChecksRole, pgx.NamedArgs{"role": e.settings.Checks.Role})
+	var facts checksFacts
+	if err == nil {
+		facts, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[checksFacts])
+	}
+	role := pg.Ident(e.settings.Checks.Role)
+	switch {
+	case err != nil:
+		e.failed(ctx, check, err)
+	case !facts.Known:
+		e.note(check, healthFailed, fmt.Sprintf("CREATE ROLE %s; GRANT %[1]s TO the role of the agents", role), "%s does not exist: no check has an answer", role)
+	case !facts.Temporary:
+		e.note(check, healthFailed, fmt.Sprintf("GRANT TEMPORARY ON DATABASE %s TO %s", pg.Ident(facts.Database), role), "%s may make no temporary objects, in which checks run: no check has an answer", role)
+	case !facts.Member:
+		e.note(check, healthWarning, fmt.Sprintf("when agents use this role: GRANT %s TO %s", role, pg.Ident(facts.Role)), "role %s may not take it", pg.Ident(facts.Role))
+	default:
+		e.note(check, healthOK, "", "checks run as %s", role)
 	}
 }
 

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/pgtest"
 )
 
 // found is the one finding of f.
@@ -109,5 +112,41 @@ func TestWhatTheRoleLacksIsSaidWithTheGrant(t *testing.T) {
 		if strings.Contains(got, c.not) {
 			t.Errorf("%s says %s:\n%s", name, c.not, got)
 		}
+	}
+}
+
+// TestTheRoleOfChecksIsLookedAt: what it lacks is said with the statement that gives it.
+func TestTheRoleOfChecksIsLookedAt(t *testing.T) {
+	t.Parallel()
+	pool, _ := pgtest.New(t)
+	exec := func(sql string) {
+		t.Helper()
+		if _, err := pool.Exec(context.WithoutCancel(t.Context()), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var database string
+	if err := pool.QueryRow(t.Context(), "SELECT current_database()").Scan(&database); err != nil {
+		t.Fatal(err)
+	}
+	role := "doctored_" + database
+	look := func() finding {
+		return found(t, func(e *examination) {
+			e.pool, e.settings.Checks.Role = pool, role
+			e.checks(t.Context())
+		})
+	}
+	if got := look(); got.Health != healthFailed || !strings.HasPrefix(*got.Next, "CREATE ROLE "+pg.Ident(role)) {
+		t.Errorf("no such role: %+v", got)
+	}
+	exec("CREATE ROLE " + pg.Ident(role))
+	t.Cleanup(func() { exec("DROP ROLE " + pg.Ident(role)) })
+	exec("REVOKE TEMPORARY ON DATABASE " + pg.Ident(database) + " FROM PUBLIC")
+	if got := look(); got.Health != healthFailed || *got.Next != "GRANT TEMPORARY ON DATABASE "+pg.Ident(database)+" TO "+pg.Ident(role) {
+		t.Errorf("no temporary objects: %+v", got)
+	}
+	exec("GRANT TEMPORARY ON DATABASE " + pg.Ident(database) + " TO PUBLIC")
+	if got := look(); got.Health != healthOK {
+		t.Errorf("all it needs: %+v", got)
 	}
 }

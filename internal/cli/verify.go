@@ -56,7 +56,7 @@ func runVerify(ctx context.Context, o verifyOptions) (err error) {
 	if ref.Adopted() {
 		return &job.Refusal{
 			Code: job.ExitConflict, Cause: fmt.Sprintf("%s %s was adopted: it was not computed from the log", ref.Job, ref.Number),
-			Next: "kappactl verify JOB VERSION of another version",
+			Next: fmt.Sprintf("kappactl verify %s VERSION, of a version that a deploy made; kappactl diff %[1]s compares v0 with it", ref.Job),
 		}
 	}
 	brokers, err := kafkaConfig(ctx, c.settings)

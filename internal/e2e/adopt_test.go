@@ -38,7 +38,7 @@ func TestATableIsTakenOverAndTheJobDropped(t *testing.T) {
 	stopReading := w.keepReading("SELECT count(*), (SELECT sum(clicks) FROM report)::bigint FROM clicks_hourly")
 	w.shell(command)
 	says(t, w.run("verify", "clicks"), 6, "was adopted")
-	says(t, w.run("diff", "clicks", "v0", "v0"), 6, "was adopted")
+	says(t, w.run("diff", "clicks", "v0", "v0"), 2, "only itself")
 	if out := w.ok("query", "clicks"); !strings.HasPrefix(out, "page\thour\tclicks\t") {
 		t.Error(out)
 	}
@@ -48,6 +48,19 @@ func TestATableIsTakenOverAndTheJobDropped(t *testing.T) {
 		t.Errorf("deploy --detach --quiet printed %q", out)
 	}
 	w.ok("wait", "clicks", "v1", "--for", "verified")
+	var d struct {
+		OnlyA   int64            `json:"only_a"`
+		OnlyB   int64            `json:"only_b"`
+		Changed int64            `json:"changed"`
+		Offsets map[string]int64 `json:"offsets"`
+	}
+	w.into(&d, "diff", "clicks")
+	if d.OnlyA+d.Changed != 1 || d.OnlyB < 1000 || d.Offsets[topic+"/0"] != 1250 {
+		t.Errorf("the adopted table beside v1: %+v", d)
+	}
+	if o := w.code(5, "diff", "clicks", "v0", "v1", "--max-changed", "1%"); !strings.Contains(o.stdout, "only in v0") || !strings.Contains(o.stderr, "compared as it is now") {
+		t.Errorf("%s%s", o.stdout, o.stderr)
+	}
 	w.ok("promote", "clicks", "v1")
 	w.equal("clicks")
 	says(t, w.run("rollback", "clicks"), 8, "kappactl rollback clicks v0 --stale")

@@ -55,5 +55,19 @@ func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 // Raw is the pgx transaction: SQL given to it (a user's text, COPY) is taken as it is.
 func (t *Tx) Raw() pgx.Tx { return rawTx{t.tx, t.answer} }
 
+// One runs exactly one statement. A text that holds SQL of a job file goes this way: Exec without arguments would also run what comes
+// behind a semicolon.
+func One(ctx context.Context, db interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}, sql string,
+) error {
+	rows, err := db.Query(ctx, sql)
+	if err != nil {
+		return err
+	}
+	rows.Close()
+	return rows.Err()
+}
+
 // Ident quotes an identifier of one or more parts.
 func Ident(parts ...string) string { return pgx.Identifier(parts).Sanitize() }

@@ -1,0 +1,77 @@
+package reprocess
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// asking runs a query that holds SQL of a job file. columns are those that it returns, as after AS in a FROM.
+type asking func(ctx context.Context, query, columns string) (pgx.Rows, error)
+
+// plainly asks with the rights of whoever runs the command.
+func plainly(tx pgx.Tx) asking {
+	return func(ctx context.Context, query, _ string) (pgx.Rows, error) { return tx.Query(ctx, query) }
+}
+
+// createFence makes the function that checks are run in. A role that was only SET can be put off again, by set_config in a query or by
+// what the query calls; in a function with the rights of its owner PostgreSQL refuses that to everything that runs within.
+const createFence = `CREATE FUNCTION pg_temp.kappactl_ask(query text) RETURNS SETOF record LANGUAGE plpgsql SECURITY DEFINER
+	AS $$ BEGIN RETURN QUERY EXECUTE query; END $$`
+
+// fenced asks inside the fence.
+func fenced(tx pgx.Tx) asking {
+	return func(ctx context.Context, query, columns string) (pgx.Rows, error) {
+		return tx.Query(ctx, fmt.Sprintf("SELECT * FROM pg_temp.kappactl_ask($1) AS asked(%s)", columns), query)
+	}
+}
+
+// fence makes the fence with the rights of the role of checks.
+func (r *checkRun) fence(ctx context.Context, tx *pg.Tx) error {
+	role := r.c.config.ChecksRole
+	if role == "" {
+		_, err := tx.Raw().Exec(ctx, createFence)
+		return wrap(err, "make the function that checks run in")
+	}
+	if err := takeRole(ctx, tx.Raw(), role); err != nil {
+		return err
+	}
+	if _, err := tx.Raw().Exec(ctx, createFence); err != nil {
+		if pg.Code(err) == "42501" {
+			return fmt.Errorf("role %s runs checks and may make no temporary objects: GRANT TEMPORARY ON DATABASE … TO %[1]s", pg.Ident(role))
+		}
+		return fmt.Errorf("make the function that checks run in: %w", err)
+	}
+	_, err := tx.Raw().Exec(ctx, "RESET ROLE")
+	return wrap(err, "make the function that checks run in")
+}
+
+// takeRole goes on as the role of checks until the transaction, or the savepoint, ends.
+func takeRole(ctx context.Context, tx pgx.Tx, role string) error {
+	if role == "" {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, "SET LOCAL ROLE "+pg.Ident(role)); err != nil {
+		return fmt.Errorf("take the role of checks: %w", err)
+	}
+	return nil
+}
+
+// leaveNothing gives back what a rolled back transaction would leave behind on its connection.
+func leaveNothing(ctx context.Context, tx *pg.Tx) error {
+	_, err := tx.Raw().Exec(ctx, "SELECT pg_advisory_unlock_all()")
+	return wrap(err, "release the locks that checks took")
+}
+
+// fieldsOf are the columns of a query, which is parsed and not run.
+func fieldsOf(ctx context.Context, tx pgx.Tx, query string) ([]pgconn.FieldDescription, error) {
+	described, err := tx.Conn().Prepare(ctx, "", query)
+	if err != nil {
+		return nil, err
+	}
+	return described.Fields, nil
+}
