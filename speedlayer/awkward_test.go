@@ -16,9 +16,9 @@ import (
 //
 //	D01 here, fault_test.go, internal/format/convert_test.go      D09 rows_test.go
 //	D03 here, internal/format/{convert,decoder}_test.go           D10 rows_test.go, landing_test.go
-//	D04 here, internal/format/convert_test.go                     D11 here, rows_test.go
-//	D06 here, internal/format/{convert,decoder}_test.go           D13 here, fault_test.go
-//	D07 here, internal/format/decoder_test.go                     D14 internal/kafka/large_test.go
+//	D04 here, internal/{format/convert,cli/query}_test.go         D11 here, rows_test.go
+//	D06 as D04, and internal/format/decoder_test.go               D13 here, fault_test.go
+//	D07 here, internal/format/decoder_test.go                     D14 internal/kafka/large_test.go, partition_test.go, reprocess/verdict_test.go
 //	D15 here, internal/format/decoder_test.go                     D16 here, internal/kafka/stamp_test.go, internal/format/{convert,decoder}_test.go
 
 // Each record of awkward has a k of its own, so that every shape of query gives the same rows.

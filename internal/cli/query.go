@@ -30,8 +30,9 @@ func newQuery(a *app, run func(context.Context, queryOptions) error) *cobra.Comm
 		Use:   "query JOB [COLUMN=VALUE …]",
 		Short: "Read through the serving view of a job",
 		Long: `Read rows of the job's serving view as an application would. COLUMN=VALUE keeps the rows with that value; the value is read
-as one of the column's type. Rows come in the order of their keys, time first; rows without a key by all their columns. JSON is an array of objects, CSV has a line of column names, and all formats hold every digit. When there
-are more rows than --limit it says so on the error stream.`,
+as one of the column's type. Rows come in the order of their keys, time first; rows without a key by all their columns, and when there
+are more than --limit, which of them is PostgreSQL's choice. JSON is an array of objects, CSV has a line of column names, and all
+formats hold every digit. When there are more rows than --limit it says so on the error stream.`,
 		Example: "  kappactl query pageviews url=/checkout --limit 20\n  kappactl query pageviews hour=2026-01-01T10:00:00Z -o csv",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -106,8 +107,11 @@ func runQuery(ctx context.Context, o queryOptions) error {
 	if err != nil {
 		return err
 	}
-	if rows.more {
+	switch {
+	case rows.more && len(keys) > 0:
 		o.progress("only the first %d rows: --limit takes more", o.limit)
+	case rows.more:
+		o.progress("only %d of the rows, which have no key to be ordered by: COLUMN=VALUE chooses, --limit takes more", o.limit)
 	}
 	return o.print(rows)
 }
@@ -133,20 +137,22 @@ func (o queryOptions) statement(view job.ViewName, types map[string]string, name
 	for i, n := range names {
 		items[i] = "(q." + pg.Ident(n) + ")::text"
 	}
-	sql = fmt.Sprintf("SELECT row_to_json(q)::text, %s FROM %s AS q", strings.Join(items, ", "), pg.Ident(view.Schema, view.Name))
+	rows := fmt.Sprintf("SELECT * FROM %s AS q", pg.Ident(view.Schema, view.Name))
 	if len(where) > 0 {
-		sql += " WHERE " + strings.Join(where, " AND ")
+		rows += " WHERE " + strings.Join(where, " AND ")
 	}
 	var order []string
-	for _, k := range keys {
-		order = append(order, "q."+pg.Ident(k))
-	}
-	if len(order) == 0 {
-		for _, i := range items {
+	if len(keys) > 0 {
+		for _, k := range keys {
+			order = append(order, "q."+pg.Ident(k))
+		}
+		rows += " ORDER BY " + strings.Join(order, ", ") // an index has it
+	} else {
+		for _, i := range items { // those that are shown: sorting all rows takes as long as there are rows
 			order = append(order, i+` COLLATE "C"`)
 		}
 	}
-	return fmt.Sprintf("%s ORDER BY %s LIMIT %d", sql, strings.Join(order, ", "), o.limit+1), args, nil
+	return fmt.Sprintf("SELECT row_to_json(q)::text, %s FROM (%s LIMIT %d) AS q ORDER BY %s", strings.Join(items, ", "), rows, o.limit+1, strings.Join(order, ", ")), args, nil
 }
 
 func (o queryOptions) read(ctx context.Context, tx *pg.Tx, view job.ViewName, keys []string) (rowsOf, error) {
