@@ -78,18 +78,22 @@ func (b *bench) deploy(ctx context.Context, name, text string, t topic) (measure
 	if err != nil {
 		return measure{}, err
 	}
+	planned, err := b.plan(ctx, dsn, path)
+	if err != nil {
+		return measure{}, errors.Join(err, a.stop())
+	}
 	before, _, err := usage(a.cmd.Process.Pid)
 	if err != nil {
 		return measure{}, errors.Join(err, a.stop())
 	}
 	profile := b.profiled(ctx, a, name, 2+int(t.records/500_000))
 	began := time.Now()
-	cli, err := b.command(ctx, dsn, "deploy", path, "--output", "json")
+	_, cli, err := b.command(ctx, dsn, "deploy", path, "--output", "json")
 	profile()
 	if err != nil {
 		return measure{}, errors.Join(err, a.stop(), errors.New(a.log.text.String()))
 	}
-	m := measure{Records: t.records, Bytes: t.bytes}
+	m := measure{Records: t.records, Bytes: t.bytes, Planned: planned}
 	after, peak, err := usage(a.cmd.Process.Pid)
 	if err == nil {
 		m.CPU, m.Peak = after-before+cli, peak
@@ -98,16 +102,33 @@ func (b *bench) deploy(ctx context.Context, name, text string, t topic) (measure
 	return m, errors.Join(err, a.stop())
 }
 
-// command runs kappactl to its end and returns its CPU time.
-func (b *bench) command(ctx context.Context, dsn string, args ...string) (cpu float64, err error) {
+// plan is how many seconds plan says that replaying and building will take.
+func (b *bench) plan(ctx context.Context, dsn, path string) (seconds float64, err error) {
+	text, _, err := b.command(ctx, dsn, "plan", path, "--output", "json")
+	if err != nil {
+		return 0, err
+	}
+	var p struct {
+		Replay struct {
+			Seconds float64 `json:"eta_seconds"`
+		} `json:"replay"`
+	}
+	if err := json.Unmarshal(text, &p); err != nil {
+		return 0, fmt.Errorf("read what plan says: %w", err)
+	}
+	return p.Replay.Seconds, nil
+}
+
+// command runs kappactl to its end and returns what it printed and its CPU time.
+func (b *bench) command(ctx context.Context, dsn string, args ...string) (printed []byte, cpu float64, err error) {
 	cmd := exec.CommandContext(ctx, b.binary, args...)
 	cmd.Env, cmd.Dir = b.env(dsn), b.folder
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return 0, fmt.Errorf("kappactl %s: %w\n%s%s", args[0], err, stdout.String(), stderr.String())
+		return nil, 0, fmt.Errorf("kappactl %s: %w\n%s%s", args[0], err, stdout.String(), stderr.String())
 	}
-	return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), nil
+	return stdout.Bytes(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds(), nil
 }
 
 // look reads from the control tables when what happened, and checks the result.

@@ -54,7 +54,7 @@ func (b *bench) flipBench(ctx context.Context) (err error) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			return err
 		}
-		if _, err := b.command(ctx, dsn, "deploy", path, "--promote", "auto"); err != nil {
+		if _, _, err := b.command(ctx, dsn, "deploy", path, "--promote", "auto"); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (b *bench) flipBench(ctx context.Context) (err error) {
 		if i%2 == 1 {
 			args = []string{"promote", "pageviews", "v2"}
 		}
-		if _, e := b.command(ctx, dsn, args...); e != nil {
+		if _, _, e := b.command(ctx, dsn, args...); e != nil {
 			err = e
 			break
 		}

@@ -102,7 +102,7 @@ func (b *bench) follow(ctx context.Context, f *following) (err error) {
 	if err := os.WriteFile(path, fmt.Appendf(nil, liveJob, name, f.Lanes), 0o600); err != nil {
 		return err
 	}
-	if _, err := b.command(ctx, dsn, "deploy", path); err != nil {
+	if _, _, err := b.command(ctx, dsn, "deploy", path); err != nil {
 		return err
 	}
 	conn, err := pgx.Connect(ctx, dsn)

@@ -11,10 +11,10 @@ import (
 )
 
 func sample() *result {
-	m := measure{Records: 10_000_000, Bytes: 1_670_000_000, Replay: 4, Built: 4.5, Served: 5, CPU: 6, Peak: 170 << 20, Tail: 0.8, Steps: map[string]float64{"build fill": 0.4}}
+	m := measure{Records: 10_000_000, Bytes: 1_670_000_000, Replay: 4, Built: 4.5, Served: 5, CPU: 6, Peak: 170 << 20, Tail: 0.8, Planned: 4.2, Steps: map[string]float64{"build fill": 0.4}}
 	r := &result{CPUs: 2, Workers: 2, Partitions: 4, Codec: "none", Commit: "abc"}
 	limit := m
-	limit.Served = 2.5
+	limit.Served, limit.Planned = 2.5, 0
 	r.add(limitName+" (franz-go, 2 clients)", limit)
 	r.add("kappactl deploy, 2 workers", m)
 	r.Keys = []scale{{1000, m}, {10_000_000, m}}
@@ -32,7 +32,7 @@ func TestOnlyWhatWasMeasuredIsReplaced(t *testing.T) {
 		}
 	}
 	got := read(t, path)
-	for _, want := range []string{"# Page\n", "| kappactl deploy, 2 workers |", "| 0.50 |", "\nmiddle\n", "kept\n", "\nend\n", "(images/bench-replay.svg)", "at abc, on 2 cores"} {
+	for _, want := range []string{"# Page\n", "| kappactl deploy, 2 workers |", "| 0.50 |", "\nmiddle\n", "kept\n", "\nend\n", "(images/bench-replay.svg)", "kappactl deploy, 2 workers 4.2 s where it took 4.4 s", "at abc, on 2 cores"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in:\n%s", want, got)
 		}

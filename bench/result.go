@@ -38,11 +38,17 @@ type measure struct {
 	Bytes   int64              `json:"bytes"`
 	Replay  float64            `json:"replay_seconds,omitempty"` // from the frozen ranges to the last segment
 	Built   float64            `json:"built_seconds,omitempty"`
+	Planned float64            `json:"planned_seconds,omitempty"` // what plan said that replaying and building takes
 	Served  float64            `json:"seconds"`
 	CPU     float64            `json:"cpu_seconds"`
 	Peak    int64              `json:"peak_bytes"`
 	Tail    float64            `json:"seconds_from_end_of_replay,omitempty"`
 	Steps   map[string]float64 `json:"steps,omitempty"`
+}
+
+// worked is how long replaying and building took, which plan estimates.
+func (m measure) worked() float64 {
+	return m.Replay + m.Steps["build fill"] + m.Steps["build index"] + m.Steps["build analyze"]
 }
 
 func (m measure) rate() float64 { return float64(m.Records) / m.Served }

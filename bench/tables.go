@@ -71,7 +71,22 @@ func (r *result) replayTable() string {
 	}
 	first := r.Rounds[r.Order[0]]
 	return fmt.Sprintf("%s records of %d bytes on %d partitions, compression %s; medians of the rounds.\n\n", thousands(first[0].Records),
-		first[0].Bytes/first[0].Records, r.Partitions, r.Codec) + t.String()
+		first[0].Bytes/first[0].Records, r.Partitions, r.Codec) + t.String() + r.plannedLine()
+}
+
+// plannedLine is what plan said before each deploy beside what it took; empty when it was not asked.
+func (r *result) plannedLine() string {
+	var parts []string
+	for _, name := range r.Order {
+		all := r.Rounds[name]
+		if all[0].Planned > 0 {
+			parts = append(parts, fmt.Sprintf("%s %.1f s where it took %.1f s", name, of(all, func(m measure) float64 { return m.Planned }), of(all, measure.worked)))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "\n`kappactl plan`, asked before each deploy on a database without earlier replays, said of replaying and building: " + strings.Join(parts, "; ") + ".\n"
 }
 
 // shortTable is the replay table for the README: the whole topic with all workers, beside the limit and the peers.

@@ -25,6 +25,8 @@ type Plan struct {
 	Topics   []job.TopicFacts
 	// Rate is how many records a second one worker got through in the job's newest replay; nil when there was none.
 	Rate *float64
+
+	ages ages
 }
 
 // errPlanned rolls a staging back.
@@ -73,6 +75,9 @@ func (s *Store) Plan(ctx context.Context, in Staging, from Sources, now time.Tim
 		}
 	}
 	if p.Frozen, err = ranges(ctx, from.Topics, in.Spec, p.Topics, now); refused(err) != nil {
+		return Plan{}, err
+	}
+	if p.ages, err = askAges(ctx, from.Topics, in.Spec.Source.Topics, now); err != nil {
 		return Plan{}, err
 	}
 	return p, s.planCoverage(ctx, in, from, now, &p)
@@ -142,13 +147,14 @@ func (s *Store) planCoverage(ctx context.Context, in Staging, from Sources, now 
 	return nil
 }
 
-// pastRate is records a second of one worker over the newest replay of the job that was finished.
+// pastRate is records a second of one worker over the newest replay of the job that was finished. One of few records says more about the
+// beginning of a segment than about records.
 func pastRate(ctx context.Context, db pg.DB, name job.Name) (*float64, error) {
 	var rate *float64
-	err := db.QueryRow(ctx, `SELECT sum(records) / nullif(sum(coalesce((timings ->> 'query')::double precision, 0)
-				+ coalesce((timings ->> 'land')::double precision, 0)), 0)
+	err := db.QueryRow(ctx, `SELECT sum(records) / nullif(sum(coalesce((timings ->> 'all')::double precision,
+				(timings ->> 'query')::double precision + (timings ->> 'land')::double precision, 0)), 0)
 		FROM kappactl.segment WHERE job = @job AND state = 'done' AND records > 0
-		GROUP BY number ORDER BY number DESC LIMIT 1`, pgx.NamedArgs{"job": string(name)}).Scan(&rate)
+		GROUP BY number HAVING sum(records) >= 20000 ORDER BY number DESC LIMIT 1`, pgx.NamedArgs{"job": string(name)}).Scan(&rate)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // no replay yet
 	}
@@ -178,6 +184,30 @@ func (p Plan) Offsets() int64 {
 		n += f.Len()
 	}
 	return n
+}
+
+// DeletesFrom is when retention may begin to delete what is replayed of a topic; nil when it does not, or that is not known.
+func (p Plan) DeletesFrom(topic string) *time.Time {
+	return p.sooner(topic, func(f job.Frozen) *time.Time { return p.ages.deadline(f.Partition, f.From) })
+}
+
+// Overtaken is when retention may delete what a replay that takes so many seconds has not read of a topic, or has only just; nil when
+// it has time.
+func (p Plan) Overtaken(topic string, seconds float64) *time.Time {
+	return p.sooner(topic, func(f job.Frozen) *time.Time { return p.ages.overtaken(f, secondsOf(seconds)) })
+}
+
+func (p Plan) sooner(topic string, of func(job.Frozen) *time.Time) *time.Time {
+	var first *time.Time
+	for _, f := range p.Frozen {
+		if f.Topic != topic || f.From >= f.To {
+			continue
+		}
+		if at := of(f); at != nil && (first == nil || at.Before(*first)) {
+			first = at
+		}
+	}
+	return first
 }
 
 // Columns are the view's columns that readers would gain and those that would become NULL.

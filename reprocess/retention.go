@@ -76,6 +76,23 @@ func (a ages) deadline(p job.Partition, offset int64) *time.Time {
 	return first
 }
 
+// overtaken is when what a replay of the range from now on has not read yet may be deleted; nil when it is read in half of the time
+// that is left, everywhere. It goes from the oldest offset to the newest in that many steps. What is older than its retention lies
+// there until the broker looks, so that each step has a minute at least: most topics have such records all the time.
+func (a ages) overtaken(f job.Frozen, takes time.Duration) *time.Time {
+	const steps = 16
+	for step := range int64(steps) {
+		d := a.deadline(f.Partition, f.From+f.Len()*step/steps)
+		if d == nil || f.From >= f.To {
+			continue
+		}
+		if readBy := takes / steps * time.Duration(step+1); 2*readBy > max(d.Sub(a.at), time.Minute) {
+			return d
+		}
+	}
+	return nil
+}
+
 // secondsOf is a duration that never overflows.
 func secondsOf(s float64) time.Duration {
 	const most = 100 * 365 * 24 * time.Hour
@@ -95,12 +112,12 @@ func askAges(ctx context.Context, topics Topics, names []string, now time.Time) 
 	bySize := false
 	for _, t := range facts {
 		a.topics[t.Name] = t
-		if t.RetentionMS >= 0 && !t.Compacted {
+		if t.RetentionMS >= 0 {
 			if err := a.byTime(ctx, topics, t, now); err != nil {
 				return a, err
 			}
 		}
-		bySize = bySize || t.RetentionBytes >= 0 && !t.Compacted
+		bySize = bySize || t.RetentionBytes >= 0
 	}
 	if bySize {
 		return a, a.bySize(ctx, topics, facts, now)
@@ -129,7 +146,7 @@ func (a ages) byTime(ctx context.Context, topics Topics, t job.TopicFacts, now t
 // bySize finds how fast each log grows, over the last hour.
 func (a ages) bySize(ctx context.Context, topics Topics, facts []job.TopicFacts, now time.Time) error {
 	for _, t := range facts {
-		if t.RetentionBytes < 0 || t.Compacted {
+		if t.RetentionBytes < 0 {
 			continue
 		}
 		sizes, err := topics.Sizes(ctx, []string{t.Name})

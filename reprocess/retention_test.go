@@ -37,6 +37,35 @@ func TestTheDeadlineIsTheEarlierOfTimeAndSize(t *testing.T) {
 	}
 }
 
+// TestAReplayIsOvertakenWhereItHasNotReadInTime: not by what is older than its retention, which is read first.
+func TestAReplayIsOvertakenWhereItHasNotReadInTime(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	f := job.Frozen{Partition: part("a", 1, 0), Range: job.Range{From: 0, To: 1600}}
+	a := ages{
+		at: now, topics: map[string]job.TopicFacts{"a": {RetentionBytes: -1}},
+		steps: map[job.Partition][]ageStep{f.Partition: {{100, now}, {200, now.Add(time.Hour)}, {800, now.Add(24 * time.Hour)}}},
+	}
+	for takes, want := range map[time.Duration]time.Duration{
+		time.Second: -1, 3 * time.Minute: -1, 10 * time.Minute: 0, // the first eighth, of which some may go at any moment
+		100 * 365 * 24 * time.Hour: 0,
+	} {
+		at := a.overtaken(f, takes)
+		if (at == nil) != (want < 0) || at != nil && !at.Equal(now.Add(want)) {
+			t.Errorf("a replay of %s: %v", takes, at)
+		}
+	}
+	f.From = 200
+	for takes, overtaken := range map[time.Duration]bool{time.Hour: false, 2 * time.Hour: true} {
+		if at := a.overtaken(f, takes); (at != nil) != overtaken {
+			t.Errorf("a replay of %s that begins later: %v", takes, at)
+		}
+	}
+	a.steps[f.Partition] = []ageStep{{200, now.Add(time.Hour)}}
+	if at := a.overtaken(job.Frozen{Partition: f.Partition, Range: job.Range{From: 300, To: 300}}, time.Hour); at != nil {
+		t.Errorf("nothing to read: %s", at)
+	}
+}
+
 func TestRetentionIsLateOnlyWhenItComesBeforeTheEnd(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	soon, hour := now.Add(5*time.Minute), now.Add(time.Hour)

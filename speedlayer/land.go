@@ -24,6 +24,7 @@ type landing struct {
 	*worker
 	segment segment
 	stream  *stream
+	opened  time.Time
 	queried time.Duration // how long the statement ran
 	writing stopwatch     // of write
 

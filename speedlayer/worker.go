@@ -191,8 +191,7 @@ func (w *worker) attempt(ctx context.Context, g segment, skip map[int64]format.R
 	defer s.close()
 	in := &feed{schema: w.decoder.Schema(), pull: s.pull}
 	defer in.Release()
-	l := &landing{worker: w, segment: g, stream: s, writing: stopwatch{now: w.Now}}
-	began := w.Now()
+	l := &landing{worker: w, segment: g, stream: s, writing: stopwatch{now: w.Now}, opened: w.Now()}
 	err := w.session.Run(ctx, w.land, in, l.write)
 	if err == nil {
 		err = in.drain()
@@ -200,7 +199,7 @@ func (w *worker) attempt(ctx context.Context, g segment, skip map[int64]format.R
 	if err != nil {
 		return classify(l.abort(err))
 	}
-	l.queried = w.Now().Sub(began)
+	l.queried = w.Now().Sub(l.opened)
 	return classify(l.finish(ctx, &s.tally))
 }
 

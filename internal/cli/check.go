@@ -75,6 +75,7 @@ func runCheck(ctx context.Context, o checkOptions) error {
 	}
 	var failed error
 	result.Law, result.Proof, failed = o.prove(ctx, c)
+	result.typed()
 	err = o.result(result, func(w io.Writer) error {
 		if !o.style().People {
 			o.progress("law: %s", result.Proof.words(result.Law)) // it would not be a row of the table
@@ -85,6 +86,16 @@ func runCheck(ctx context.Context, o checkOptions) error {
 		return err
 	}
 	return o.verdict(result, failed)
+}
+
+// typed fills in the types that only PostgreSQL knows: those of serve.columns.
+func (r checkResult) typed() {
+	if r.Proof.Report == nil {
+		return
+	}
+	for i, c := range r.Columns {
+		r.Columns[i].Type = or(c.Type, r.Proof.Types[c.Name])
+	}
 }
 
 // verdict is how check ends once its result is printed.
@@ -116,7 +127,7 @@ func (r checkResult) print(w io.Writer, style render.Style) error {
 		if c.Key {
 			stored = or(stored, "key")
 		}
-		t.Add(render.Text(c.Name), render.Text(c.Type), render.Text(stored), exact)
+		t.Add(render.Text(c.Name), render.Text(render.Or(c.Type)), render.Text(stored), exact)
 	}
 	if style.People {
 		if _, err := fmt.Fprintf(w, "%s  %s  view %s\n\n", style.Paint(render.Strong, string(r.Job)), r.Hash, r.View); err != nil {

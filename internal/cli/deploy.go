@@ -117,6 +117,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if err != nil {
 		return err
 	}
+	d.Next = o.withFile(d.Next)
 	return f.conclude(ctx, d, code, staged)
 }
 
@@ -155,8 +156,10 @@ func (o deployOptions) named(err error) error {
 	if !errors.As(err, &r) {
 		return err
 	}
-	return &job.Refusal{Code: r.Code, Cause: r.Cause, Next: strings.ReplaceAll(r.Next, "FILE", o.file), Err: err}
+	return &job.Refusal{Code: r.Code, Cause: r.Cause, Next: o.withFile(r.Next), Err: err}
 }
+
+func (o deployOptions) withFile(next string) string { return strings.ReplaceAll(next, "FILE", o.file) }
 
 func stagedLine(s reprocess.Staged, hash string) string {
 	switch {

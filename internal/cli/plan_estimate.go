@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -19,8 +20,11 @@ import (
 const (
 	// planSample is how many records a plan measures at most; a topic of no more is measured whole.
 	planSample = 200_000
-	// planPlaces is at how many places of each partition a larger topic is sampled.
-	planPlaces = 16
+	// planPlaces is at how many places of all partitions a larger topic is sampled, and planLeast and planMost of each: the more, the
+	// less do records of one time stand for the others, and the more fetches it takes.
+	planPlaces = 256
+	planLeast  = 4
+	planMost   = 64
 	// planBytes bounds the memory of a sample.
 	planBytes = 128 << 20
 	// planProbe is how many records tell how large records are.
@@ -39,6 +43,9 @@ type planReplay struct {
 	Records    *int64          `json:"records"`
 	Bytes      *int64          `json:"bytes"` // of keys and values
 	Rows       *int64          `json:"rows"`  // of the version's table
+	// DeadLetters are records that cannot be processed, and DeadLetterFirst is why the first that was measured cannot.
+	DeadLetters     *int64 `json:"dead_letters"`
+	DeadLetterFirst string `json:"dead_letter_first,omitempty"`
 	// DiskBytes is the version's table with its index; StagingBytes comes on top until the replay has ended.
 	DiskBytes    *int64 `json:"disk_bytes"`
 	StagingBytes *int64 `json:"staging_bytes"`
@@ -50,6 +57,7 @@ type planReplay struct {
 	RecordsPerSecond *float64 `json:"records_per_second"`
 	ETASeconds       *float64 `json:"eta_seconds"`
 	ETAFrom          string   `json:"eta_from"`
+	StableForSeconds float64  `json:"stable_for_seconds"` // from when it has caught up until it is ready
 }
 
 type planPartition struct {
@@ -64,10 +72,12 @@ type planTopic struct {
 	RetentionMS    int64  `json:"retention_ms"`    // -1: kept for ever
 	RetentionBytes int64  `json:"retention_bytes"` // -1: no limit
 	Compacted      bool   `json:"compacted"`
+	// DeletesFrom is when retention may begin to delete what is replayed, at the earliest; null when it does not, or that is not known.
+	DeletesFrom *time.Time `json:"deletes_from"`
 }
 
 func newPlanReplay(c *compiled, p reprocess.Plan) planReplay {
-	r := planReplay{Start: c.spec.Replay.Start, Partitions: []planPartition{}, Topics: []planTopic{}, Offsets: p.Offsets(), Segments: p.Segments()}
+	r := planReplay{Start: c.spec.Replay.Start, StableForSeconds: c.spec.Ready.StableFor.Seconds(), Partitions: []planPartition{}, Topics: []planTopic{}, Offsets: p.Offsets(), Segments: p.Segments()}
 	if r.Segments > 0 {
 		r.Workers = workers(c.spec, r.Segments)
 	}
@@ -75,7 +85,9 @@ func newPlanReplay(c *compiled, p reprocess.Plan) planReplay {
 		r.Partitions = append(r.Partitions, planPartition{f.Topic, f.ID, f.From, f.To})
 	}
 	for _, t := range p.Topics {
-		r.Topics = append(r.Topics, planTopic{t.Name, t.RetentionMS, t.RetentionBytes, t.Compacted})
+		r.Topics = append(r.Topics, planTopic{
+			Topic: t.Name, RetentionMS: t.RetentionMS, RetentionBytes: t.RetentionBytes, Compacted: t.Compacted, DeletesFrom: p.DeletesFrom(t.Name),
+		})
 	}
 	return r
 }
@@ -87,9 +99,16 @@ func (o planOptions) estimate(ctx context.Context, cl *client, c *compiled, p re
 		return err
 	}
 	defer s.Close()
-	if err := s.measure(ctx, cl, c, &r.Replay); err != nil {
+	err = s.measure(ctx, cl, c, &r.Replay)
+	var serve *law.ServeError
+	if errors.As(err, &serve) {
+		r.refused(deployOptions{app: o.app, file: o.file}, &job.Refusal{Code: job.ExitUsage, Cause: serve.Error(), Next: "correct it in FILE"})
+		return nil
+	}
+	if err != nil {
 		return err
 	}
+	r.Warnings = append(r.Warnings, r.Replay.tooManyLetters(c.spec)...)
 	room, err := o.room(ctx, cl, &r.Replay)
 	if err != nil {
 		return err
@@ -98,7 +117,7 @@ func (o planOptions) estimate(ctx context.Context, cl *client, c *compiled, p re
 	if r.Replay.DiskFree != nil {
 		r.refused(deployOptions{app: o.app, file: o.file}, deployRoom().refusal(r.Replay, *r.Replay.DiskFree))
 	}
-	r.Warnings = append(r.Warnings, retentionWarnings(p, s.oldest, r.Replay, o.sys.Now())...)
+	r.Warnings = append(r.Warnings, r.Replay.overtaken(p, o.sys.Now())...)
 	return nil
 }
 
@@ -149,8 +168,9 @@ func planPieces(ctx context.Context, reader *sample.Reader, p reprocess.Plan, pr
 		pieces, err = reader.Spread(ctx, p.Frozen, 1, int(p.Offsets()))
 		return pieces, true, err
 	}
-	n := int(budget) / (planPlaces * max(1, len(p.Frozen)))
-	pieces, err = reader.Spread(ctx, p.Frozen, planPlaces, max(1, n))
+	places := min(planMost, max(planLeast, planPlaces/max(1, len(p.Frozen))))
+	n := int(budget) / (places * max(1, len(p.Frozen)))
+	pieces, err = reader.Spread(ctx, p.Frozen, places, max(1, n))
 	return pieces, false, err
 }
 
@@ -184,7 +204,7 @@ func parts(pieces []sample.Piece) [][]*kgo.Record {
 	return out
 }
 
-// fill extends what was measured to all records. Keys grow with the records as Growth says.
+// fill extends what was measured to all records. Keys grow with the records as Times says.
 func (r *planReplay) fill(spec *job.Spec, p reprocess.Plan, total amount, m law.Measured, whole bool) {
 	r.Sampled = int64(total.sampled)
 	r.Records, r.Bytes = rounded(total.records), rounded(total.bytes)
@@ -192,12 +212,13 @@ func (r *planReplay) fill(spec *job.Spec, p reprocess.Plan, total amount, m law.
 	if total.sampled > 0 {
 		scale = math.Max(1, total.records/total.sampled)
 	}
-	growth := m.Growth()
-	rows := float64(m.Rows) * math.Pow(scale, growth)
+	r.DeadLetters, r.DeadLetterFirst = rounded(float64(m.Rejected)*scale), m.Reject
+	rows := m.Times(scale)
 	staged := float64(m.StagedRows)
 	if !whole {
 		// Each segment has its own rows: those of its share of all records.
-		staged = math.Min(total.records, math.Max(rows, rows*math.Pow(float64(max(1, r.Segments)), 1-growth)))
+		segments := float64(max(1, r.Segments))
+		staged = math.Min(total.records, math.Max(rows, segments*m.Times(scale/segments)))
 	}
 	each := func(bytes, n int64) float64 { return float64(bytes) / math.Max(1, float64(n)) }
 	disk, staging := rows*each(m.TableBytes, m.Rows), staged*each(m.StagedBytes, m.StagedRows)
@@ -219,33 +240,21 @@ func (r *planReplay) fill(spec *job.Spec, p reprocess.Plan, total amount, m law.
 	r.ETASeconds = &eta
 }
 
+// tooManyLetters warns of dead letters that end the replay or keep the version from being promoted.
+func (r planReplay) tooManyLetters(spec *job.Spec) []string {
+	switch {
+	case r.Records == nil || r.DeadLetters == nil || *r.DeadLetters == 0:
+		return nil
+	case spec.Source.OnError.Fail:
+		return []string{fmt.Sprintf("about %s cannot be processed, and on_error: fail stops at the first: %s", render.Plural(*r.DeadLetters, "record"), r.DeadLetterFirst)}
+	case float64(*r.DeadLetters) > spec.Source.OnError.Max*float64(*r.Records):
+		return []string{fmt.Sprintf("about %s of %s cannot be processed, more than on_error allows (%.3g%%): %s; correct the file, or raise source.on_error.dead_letter.max",
+			render.Plural(*r.DeadLetters, "record"), render.Count(*r.Records), 100*spec.Source.OnError.Max, r.DeadLetterFirst)}
+	}
+	return nil
+}
+
 func rounded(v float64) *int64 {
 	n := int64(math.Round(v))
 	return &n
-}
-
-// retentionWarnings say which topics may lose records before they are replayed.
-func retentionWarnings(p reprocess.Plan, oldest []sample.Piece, r planReplay, now time.Time) []string {
-	var out []string
-	for _, t := range p.Topics {
-		if t.RetentionMS < 0 || r.ETASeconds == nil {
-			continue
-		}
-		left := time.Duration(math.MaxInt64)
-		for _, piece := range oldest {
-			if piece.Topic == t.Name && len(piece.Records) > 0 {
-				left = min(left, piece.Records[0].Timestamp.Add(msDuration(t.RetentionMS)).Sub(now))
-			}
-		}
-		if eta := time.Duration(*r.ETASeconds * float64(time.Second)); left < 2*eta {
-			out = append(out, fmt.Sprintf("topic %s keeps records for %s: its oldest may be deleted in %s, and the replay takes about %s",
-				t.Name, render.Duration(msDuration(t.RetentionMS)), render.Duration(max(0, left)), render.Duration(eta)))
-		}
-	}
-	return out
-}
-
-// msDuration is a time of Kafka's settings, which may be longer than durations are.
-func msDuration(ms int64) time.Duration {
-	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 }

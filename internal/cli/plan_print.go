@@ -42,7 +42,11 @@ func (r planResult) print(w io.Writer, style render.Style) error {
 		t.Add(render.Text("warning"), render.Toned(render.Warn, text))
 	}
 	for _, f := range r.Refusals {
-		t.Add(render.Text("refused"), render.Toned(render.Bad, strings.ReplaceAll(f.Cause, "\n", " ")))
+		name := "refused"
+		for line := range strings.SplitSeq(f.Cause, "\n") {
+			t.Add(render.Text(name), render.Toned(render.Bad, line))
+			name = ""
+		}
 		if f.Next != "" {
 			add("next", "%s", f.Next)
 		}
@@ -89,6 +93,9 @@ func (r planReplay) rows(add func(name, format string, args ...any)) {
 		return
 	}
 	add("records", "%s, %s (%s measured)", render.Count(*r.Records), render.Bytes(*r.Bytes), render.Count(r.Sampled))
+	if *r.DeadLetters > 0 {
+		add("dead letters", "about %s, such as %s", render.Count(*r.DeadLetters), r.DeadLetterFirst)
+	}
 	add("rows", "%s", render.CountOf(r.Rows))
 	add("disk", "%s, and %s more during the replay; free: %s", render.Bytes(*r.DiskBytes), render.Bytes(*r.StagingBytes), r.free())
 	add("WAL", "%s", render.Bytes(*r.WALBytes))
@@ -96,7 +103,19 @@ func (r planReplay) rows(add func(name, format string, args ...any)) {
 		add("time", "unknown")
 		return
 	}
-	add("time", "about %s at %s a worker (estimated from %s)", render.Seconds(r.ETASeconds), render.Rate(r.RecordsPerSecond), article(r.ETAFrom))
+	then := ""
+	if r.StableForSeconds > 0 {
+		then = fmt.Sprintf(", then %s within the limits (ready.stable_for)", render.Seconds(&r.StableForSeconds))
+	}
+	add("time", "%s to replay and build at %s a worker (estimated from %s)%s", about(*r.ETASeconds), render.Rate(r.RecordsPerSecond), article(r.ETAFrom), then)
+}
+
+// about is an estimated time: nothing is as quick as it may seem.
+func about(seconds float64) string {
+	if seconds < 1 {
+		return "less than a second"
+	}
+	return "about " + render.Seconds(&seconds)
 }
 
 // article puts one before where an estimate is from.
@@ -118,7 +137,11 @@ func retentionText(t planTopic) string {
 	if t.Compacted {
 		parts = append(parts, "compacted")
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if t.DeletesFrom != nil {
+		text += "; what is replayed may be deleted from " + render.Time(t.DeletesFrom) + " on"
+	}
+	return text
 }
 
 func changeText(c job.Change) string {

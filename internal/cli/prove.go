@@ -80,7 +80,11 @@ func (o checkOptions) prove(ctx context.Context, c *compiled) (state string, p p
 	}
 	report, err := law.Check(ctx, merging(pool), c.spec, c.query, records, law.Options{Seed: o.seed})
 	var failed *query.ExecError
+	var refused *law.ServeError
 	switch {
+	case errors.As(err, &refused):
+		p.Reason = refused.Error()
+		return lawNotChecked, p, &job.Refusal{Code: job.ExitUsage, Cause: refused.Error(), Next: "correct it in " + o.file, Err: err}
 	case errors.As(err, &failed) && p.Records == "topic":
 		cause, _, _ := strings.Cut(oneLine(failed), " LINE 1:")
 		return lawBroken, p, &job.Refusal{Code: job.ExitChecks, Cause: "the query (DuckDB SQL) fails on records of the topic: " + cause, Next: "correct query in " + o.file, Err: err}

@@ -49,6 +49,13 @@ func TestTopicsTellsIdsOffsetsAndSettings(t *testing.T) {
 		if diff := cmp.Diff(want, facts, cmpopts.IgnoreFields(job.PartitionFacts{}, "LeaderEpoch")); diff != "" {
 			t.Error(diff)
 		}
+		// Its retention.ms is set, by default, and deletes nothing.
+		compacted := kafkatest.Name("compacted")
+		kafkatest.Topic(t, brokers, compacted, 1, map[string]string{"cleanup.policy": "compact"})
+		facts, err = a.Topics(t.Context(), []string{compacted})
+		if err != nil || !facts[0].Compacted || facts[0].RetentionMS != -1 || facts[0].RetentionBytes != -1 {
+			t.Errorf("%+v (%v)", facts, err)
+		}
 		if err := a.CreateTopic(t.Context(), name, 1, nil); !errors.Is(err, kerr.TopicAlreadyExists) {
 			t.Errorf("making it twice: %v", err)
 		}

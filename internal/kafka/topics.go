@@ -52,7 +52,7 @@ func (a *Admin) Topics(ctx context.Context, names []string) ([]job.TopicFacts, e
 	return facts, nil
 }
 
-// settings fills in what the topic's configuration says.
+// settings fills in what the topic's configuration says. A topic that only compacts keeps the newest of each key for ever.
 func settings(f *job.TopicFacts, configs kadm.ResourceConfigs) error {
 	rc, err := configs.On(f.Name, nil)
 	if err == nil {
@@ -61,11 +61,13 @@ func settings(f *job.TopicFacts, configs kadm.ResourceConfigs) error {
 	if err != nil {
 		return err
 	}
+	deletes := true
 	for _, c := range rc.Configs {
 		v := c.MaybeValue()
 		switch c.Key {
 		case "cleanup.policy":
-			f.Compacted = slices.Contains(strings.Split(strings.ReplaceAll(v, " ", ""), ","), "compact")
+			policies := strings.Split(strings.ReplaceAll(v, " ", ""), ",")
+			f.Compacted, deletes = slices.Contains(policies, "compact"), slices.Contains(policies, "delete")
 		case "retention.ms":
 			f.RetentionMS = number(v, f.RetentionMS)
 		case "retention.bytes":
@@ -75,6 +77,9 @@ func settings(f *job.TopicFacts, configs kadm.ResourceConfigs) error {
 		case "max.message.bytes":
 			f.MaxMessageBytes = number(v, f.MaxMessageBytes)
 		}
+	}
+	if !deletes {
+		f.RetentionMS, f.RetentionBytes = -1, -1 // they are set on such a topic too, and nothing goes by them
 	}
 	return nil
 }

@@ -194,11 +194,11 @@ func (b *Bench) Convert(ctx context.Context, typ, value string) (string, error) 
 	return out, err
 }
 
-// Types are the types of the view's columns, computed ones too.
+// Types are the types of the view's columns, computed ones too. SQL below serve that PostgreSQL refuses is a *ServeError.
 func (b *Bench) Types(ctx context.Context) (map[string]string, error) {
 	rows, err := b.tx.Raw().Query(ctx, fmt.Sprintf("SELECT * FROM (%s\n) AS q LIMIT 0", b.deps.Views.Select(b.ref, tempSchema, b.layout)))
 	if err != nil {
-		return nil, err
+		return nil, serveError(err)
 	}
 	var names []string
 	var oids []int64
@@ -208,7 +208,7 @@ func (b *Bench) Types(ctx context.Context) (map[string]string, error) {
 	}
 	rows.Close()
 	if err := rows.Err(); err != nil {
-		return nil, err
+		return nil, serveError(err)
 	}
 	printed, err := b.texts(ctx, "SELECT format_type(o::oid, m) FROM unnest($1::bigint[], $2::integer[]) WITH ORDINALITY AS u (o, m, n) ORDER BY n", oids, modifiers)
 	if err != nil {

@@ -36,6 +36,8 @@ type Report struct {
 	Rejected int      `json:"rejected"` // records that become dead letters
 	Rows     int      `json:"rows"`     // that the query gives, run once
 	Failure  *Failure `json:"failure"`
+	// Types are those of the view's columns, as PostgreSQL gives them.
+	Types map[string]string `json:"-"`
 }
 
 // Failure is the first round that differs.
@@ -48,7 +50,7 @@ type Failure struct {
 }
 
 // Check tries the law on the records. That it does not hold is in the report; an error says that it could not be tried,
-// a *query.ExecError that the query fails on these records.
+// a *query.ExecError that the query fails on these records, a *ServeError that PostgreSQL refuses SQL below serve.
 func Check(ctx context.Context, d Deps, spec *job.Spec, c *query.Compiled, records []*kgo.Record, o Options) (report Report, err error) {
 	if o.Rounds == 0 {
 		o.Rounds = Rounds
@@ -72,6 +74,11 @@ func Check(ctx context.Context, d Deps, spec *job.Spec, c *query.Compiled, recor
 	for round := 1; round <= o.Rounds && report.Holds; round++ {
 		s := split(random, good)
 		err := d.In(ctx, r, s.lanes, func(b *Bench) error {
+			if round == 1 {
+				if report.Types, err = b.Types(ctx); err != nil {
+					return err
+				}
+			}
 			report.Failure, err = b.try(ctx, s, answer)
 			return err
 		})

@@ -30,6 +30,8 @@ type Runner struct {
 	spec     *job.Spec
 	compiled *query.Compiled
 	session  *query.Session
+	rejected int64  // records that the decoder has refused
+	example  string // why the first was
 }
 
 // NewRunner starts an engine. Close ends it.
@@ -151,7 +153,10 @@ func (r *Runner) reader(fields []string, records []*kgo.Record) (array.RecordRea
 		}
 	}
 	for _, rec := range records {
-		_ = decoder.Append(rec) // a dead letter counts nowhere
+		if reject := decoder.Append(rec); reject != nil { // a dead letter counts nowhere
+			r.rejected++
+			r.example = or(r.example, reject.Error())
+		}
 		if decoder.Len() >= batchRecords {
 			take()
 		}
@@ -165,6 +170,49 @@ func (r *Runner) reader(fields []string, records []*kgo.Record) (array.RecordRea
 		return nil, errors.Join(errors.New("join decoded records"), err)
 	}
 	return in, nil
+}
+
+// survivors are the records over which the query does not fail. tries is how often it may still run: a part over which it fails then is
+// left out as a whole, and is not among those that failed.
+func (r *Runner) survivors(ctx context.Context, records []*kgo.Record, tries *int) (good []*kgo.Record, failed int64, why string, err error) {
+	*tries--
+	_, err = r.texts(ctx, r.compiled.Land(1), r.compiled.FieldsFor(1), records)
+	var exec *query.ExecError
+	switch {
+	case err == nil:
+		return records, 0, "", nil
+	case !errors.As(err, &exec):
+		return nil, 0, "", err
+	case len(records) == 1:
+		return nil, 1, plainly(exec), nil
+	case *tries <= 0:
+		return nil, 0, "", nil
+	}
+	half := len(records) / 2
+	for _, part := range [][]*kgo.Record{records[:half], records[half:]} {
+		g, n, first, err := r.survivors(ctx, part, tries)
+		if err != nil {
+			return nil, 0, "", err
+		}
+		good, failed, why = append(good, g...), failed+n, or(why, first)
+	}
+	return good, failed, why, nil
+}
+
+// plainly is an error of the engine in one line, without its copy of the query.
+func plainly(err error) string {
+	if reason, detail, guarded := query.Guarded(err); guarded {
+		return reason + ": " + detail
+	}
+	cause, _, _ := strings.Cut(strings.Join(strings.Fields(err.Error()), " "), " LINE 1:")
+	return cause
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
 }
 
 // Try runs PARTIAL over one record and drops its rows: what an agent does with it. A *query.ExecError says that it fails.
