@@ -210,18 +210,18 @@ func (c *Controller) conditions(ctx context.Context, tx *pg.Tx, f *flip, j jobRo
 }
 
 // ready says whether the version may be shown by what was sampled of it.
-func (f *flip) ready(ctx context.Context, tx *pg.Tx) error {
+func (f *flip) ready(ctx context.Context, db pg.DB) error {
 	if f.back && (f.args.Stale || f.by == "") {
 		return nil // asked for, or away from a version that is down
 	}
-	now, err := readState(ctx, tx, f.st.ref())
+	now, err := readState(ctx, db, f.st.ref())
 	if err != nil {
 		return err
 	}
 	if now.Phase != f.st.Phase {
 		return &tryAgain{cause: fmt.Sprintf("%s is no longer %s but %s", f.st.ref(), f.st.Phase, now.Phase), notReady: true}
 	}
-	v, err := freshVerdict(ctx, tx, f.st.ref())
+	v, err := freshVerdict(ctx, db, f.st.ref())
 	if err != nil {
 		return err
 	}

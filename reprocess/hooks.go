@@ -15,15 +15,19 @@ const (
 	eventHookFailed    = "hook failed"
 )
 
-// agreement asks the hooks once for a promote, however often the flip is tried: an error is the refusal of one of them. When the
-// agent dies before the flip, the next one asks again, under another id.
-func (c *Controller) agreement(a actor) func(context.Context, *state) error {
+// agreement asks the hooks once for a promote, however often the flip is tried, and only when nothing but them and the checks is in
+// its way: an error is the refusal of one of them, or that the version is not ready, of which they hear nothing. When the agent dies
+// before the flip, the next one asks again, under another id.
+func (c *Controller) agreement(a actor) func(context.Context, *flip) error {
 	asked := false
-	return func(ctx context.Context, st *state) error {
-		if asked || c.Hooks == nil || !c.Hooks.Wants(job.HookBeforePromote, job.Name(st.Job)) {
+	return func(ctx context.Context, f *flip) error {
+		if asked || c.Hooks == nil || !c.Hooks.Wants(job.HookBeforePromote, job.Name(f.st.Job)) {
 			return nil
 		}
-		err := c.askHooks(ctx, a, st)
+		if err := f.ready(ctx, c.Pool); err != nil {
+			return err
+		}
+		err := c.askHooks(ctx, a, f.st)
 		asked = err == nil
 		return err
 	}

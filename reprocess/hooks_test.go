@@ -2,9 +2,11 @@ package reprocess_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
@@ -83,4 +85,39 @@ func TestAHookMayRefuseAPromote(t *testing.T) {
 	if kinds["before promote"] != 4 || kinds["hook failed"] != 2 || kinds["hook"] != 2 {
 		t.Errorf("history: %v", kinds)
 	}
+}
+
+// TestHooksAreAskedOnlyWhenAPromoteIsAboutToHappen holds a version back, verified but with nothing known of it, at every try of a minute.
+func TestHooksAreAskedOnlyWhenAPromoteIsAboutToHappen(t *testing.T) {
+	w := newWorld(t, 10)
+	w.config.PromoteDeadline = 300 * time.Millisecond
+	g := &gate{open: true}
+	w.hooks = g
+	w.run(1, nil)
+	w.finish(w.stage("aaa").Deployment, "", job.ExitOK)
+	w.finish(w.stage("bbb").Deployment, "", job.ExitOK)
+	w.await("the second verified", func() bool { return w.version(2).Phase == job.Verified })
+	g.mu.Lock()
+	g.asked = nil
+	g.mu.Unlock()
+	w.brokers.set(func(b *brokers) { b.err = errors.New("away") })
+	w.await("nothing known of the second", func() bool { return w.version(2).Verdict == job.Unknown })
+	if a := w.ask(2, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitNotCaughtUp || !strings.Contains(a.Text, "gave up") {
+		t.Errorf("%+v", a)
+	}
+	if n := g.times(); n != 0 {
+		t.Errorf("asked %d times about a promote that could not happen", n)
+	}
+	w.brokers.set(func(b *brokers) { b.err = nil })
+	w.await("the second ready", func() bool { v := w.version(2); return v.Verdict == job.Ready && v.Phase == job.Verified })
+	w.must(2, reprocess.Promote, reprocess.Args{})
+	if n := g.times(); n != 1 {
+		t.Errorf("asked %d times, want once", n)
+	}
+}
+
+func (g *gate) times() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.asked)
 }

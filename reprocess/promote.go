@@ -48,7 +48,7 @@ func (c *Controller) sampledFirst(ctx context.Context, st *state) error {
 	return &tryAgain{cause: fmt.Sprintf("%s is %s: %s", st.ref(), v.Verdict, v.Reason), notReady: true}
 }
 
-func (c *Controller) tryPromote(ctx context.Context, a actor, st *state, args Args, agreed func(context.Context, *state) error) (string, error) {
+func (c *Controller) tryPromote(ctx context.Context, a actor, st *state, args Args, agreed func(context.Context, *flip) error) (string, error) {
 	if err := promotable(st); err != nil {
 		return "", err
 	}
@@ -72,15 +72,15 @@ func (c *Controller) tryPromote(ctx context.Context, a actor, st *state, args Ar
 	if _, err := c.coverage(ctx, c.Pool, live, st.ref(), &st.spec, "", covered(positions), accepted); err != nil {
 		return "", err
 	}
-	if err := agreed(ctx, st); err != nil {
+	f := &flip{actor: a, st: st, from: live, args: args}
+	if live != nil && !down && !live.Adopted() { // what was adopted has no offsets to be stopped at
+		f.by = c.holder(st.ref())
+	}
+	if err := agreed(ctx, f); err != nil {
 		return "", err
 	}
 	if err := c.checkedForFlip(ctx, st, down); err != nil {
 		return "", err
-	}
-	f := &flip{actor: a, st: st, from: live, args: args}
-	if live != nil && !down && !live.Adopted() { // what was adopted has no offsets to be stopped at
-		f.by = c.holder(st.ref())
 	}
 	return c.run(ctx, f)
 }
