@@ -26,17 +26,18 @@ type Deps struct {
 
 // Config bounds an Agent. Zero fields mean the defaults set in New.
 type Config struct {
-	ID        string        // of this life of this process, in leases; never used again
-	Host      string        // default the host's name
-	PID       int           // default this process
-	Release   string        // of kappactl
-	HTTP      string        // where it answers, for people
-	Capacity  int           // segments that it replays at once, for people; default 1
-	Dialect   int           // of PARTIAL that it can run
-	Poll      time.Duration // between two looks for work, default 500 ms
-	Heartbeat time.Duration // default 1 s
-	Lease     time.Duration // of deployments and requests, default 10 s
-	Drain     time.Duration // how long the work in hand may take after a stop, default 30 s
+	ID        string            // of this life of this process, in leases; never used again
+	Host      string            // default the host's name
+	PID       int               // default this process
+	Release   string            // of kappactl
+	HTTP      string            // where it answers, for people
+	Capacity  int               // segments that it replays at once, for people; default 1
+	Dialect   int               // of PARTIAL that it can run
+	Poll      time.Duration     // between two looks for work, default 500 ms
+	Heartbeat time.Duration     // default 1 s
+	Lease     time.Duration     // of deployments and requests, default 10 s
+	Hooks     map[string]string // digests of its hooks by name, for the comparison of agents; nil: not said
+	Drain     time.Duration     // how long the work in hand may take after a stop, default 30 s
 }
 
 // Agent is one process that hosts work. Run is called once.

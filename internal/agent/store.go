@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -25,14 +26,43 @@ func Alive(ctx context.Context, db pg.DB, within time.Duration) (int, error) {
 	return n, nil
 }
 
+// Living is an agent that is alive and not about to stop.
+type Living struct {
+	ID    string
+	Hooks map[string]string // digests of its hooks by name; nil: its release does not say
+}
+
+// Roster lists the agents that Alive counts, by id.
+func Roster(ctx context.Context, db pg.DB, within time.Duration) ([]Living, error) {
+	rows, err := db.Query(ctx, `SELECT id, hooks FROM kappactl.agent WHERE NOT draining AND heartbeat_at > clock_timestamp() - @within::interval ORDER BY id`,
+		pgx.NamedArgs{"within": fmt.Sprintf("%d microseconds", within.Microseconds())})
+	if err != nil {
+		return nil, fmt.Errorf("list agents: %w", err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowToStructByName[Living])
+	if err != nil {
+		return nil, fmt.Errorf("list agents: %w", err)
+	}
+	return out, nil
+}
+
 func writeHeartbeat(ctx context.Context, db pg.DB, c Config, draining bool) error {
+	var hooks *string // null: not said
+	if c.Hooks != nil {
+		text, err := json.Marshal(c.Hooks)
+		if err != nil {
+			return fmt.Errorf("write heartbeat: %w", err)
+		}
+		said := string(text)
+		hooks = &said
+	}
 	_, err := db.Exec(ctx, `WITH old AS (DELETE FROM kappactl.agent WHERE heartbeat_at < clock_timestamp() - @forget::interval AND id <> @id)
-		INSERT INTO kappactl.agent (id, host, pid, release, http, capacity, dialects, draining)
-		VALUES (@id, @host, @pid, @release, @http, @capacity, ARRAY[@dialect::integer], @draining)
+		INSERT INTO kappactl.agent (id, host, pid, release, http, capacity, dialects, draining, hooks)
+		VALUES (@id, @host, @pid, @release, @http, @capacity, ARRAY[@dialect::integer], @draining, @hooks::jsonb)
 		ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp(), draining = excluded.draining`,
 		pgx.NamedArgs{
 			"id": c.ID, "host": c.Host, "pid": c.PID, "release": c.Release, "http": c.HTTP, "capacity": c.Capacity,
-			"dialect": c.Dialect, "draining": draining, "forget": forgetAfter,
+			"dialect": c.Dialect, "draining": draining, "forget": forgetAfter, "hooks": hooks,
 		})
 	if err != nil {
 		return fmt.Errorf("write heartbeat: %w", err)

@@ -177,7 +177,7 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	}, reprocess.Config{Replays: s.Agent.Replays, ChecksRole: s.Checks.Role})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: of.id, Release: release, HTTP: of.address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,
-		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease,
+		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease, Hooks: hooks.Digests(hooksOf(s)),
 	})
 	return w
 }

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -162,18 +164,39 @@ func (e *examination) controlled(ctx context.Context) {
 	}
 }
 
-// agents counts those that are alive.
+// agents counts those that are alive, and compares their hooks.
 func (e *examination) agents(ctx context.Context) {
-	n, err := agent.Alive(ctx, e.pool, aliveWithin)
+	living, err := agent.Roster(ctx, e.pool, aliveWithin)
 	switch {
 	case err != nil:
 		e.failed(ctx, "agents", err)
-	case n == 0:
+	case len(living) == 0:
 		e.note("agents", healthFailed, "kappactl serve", "none is alive: nothing replays, follows the topics or promotes")
 	default:
-		e.note("agents", healthOK, "", "%d alive", n)
+		e.note("agents", healthOK, "", "%d alive", len(living))
+		e.hooks(living)
 	}
 }
+
+// hooks says whether the agents would tell, and ask, the same programs and addresses.
+func (e *examination) hooks(living []agent.Living) {
+	const check = "hooks"
+	names := map[string]string{}
+	for _, one := range living {
+		maps.Copy(names, one.Hooks)
+	}
+	switch apart := unlike(living); {
+	case len(apart) > 0:
+		e.note(check, healthWarning, sameHooks, "agents have different ones, so it depends on the agent who is asked and told: %s", strings.Join(apart, "; "))
+	case len(names) == 0:
+		e.note(check, healthOK, "", "none")
+	default:
+		e.note(check, healthOK, "", "%s, the same on every agent", strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+	}
+}
+
+// sameHooks is what to do about agents whose hooks differ.
+const sameHooks = "give every agent the same agent.hooks and agent.webhooks, and restart those that lack them"
 
 // schemas asks whether version tables can be made beside every view, and beside those of jobs to come in public. Agents need
 // that; other roles do not, so it is no failure.

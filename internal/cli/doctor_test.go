@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
@@ -148,5 +149,26 @@ func TestTheRoleOfChecksIsLookedAt(t *testing.T) {
 	exec("GRANT TEMPORARY ON DATABASE " + pg.Ident(database) + " TO PUBLIC")
 	if got := look(); got.Health != healthOK {
 		t.Errorf("all it needs: %+v", got)
+	}
+}
+
+// TestAgentsWithOtherHooksAreAWarning: whom a promote asks must not depend on which agent does it.
+func TestAgentsWithOtherHooksAreAWarning(t *testing.T) {
+	gate := map[string]string{"gate": "1"}
+	for _, c := range []struct {
+		living []agent.Living
+		health string
+		says   string
+	}{
+		{[]agent.Living{{ID: "a", Hooks: gate}, {ID: "b", Hooks: gate}}, healthOK, "gate, the same on every agent"},
+		{[]agent.Living{{ID: "a", Hooks: map[string]string{}}}, healthOK, "none"},
+		{[]agent.Living{{ID: "a"}, {ID: "b", Hooks: gate}}, healthOK, "gate"}, // a is of a release that does not say
+		{[]agent.Living{{ID: "a", Hooks: gate}, {ID: "b", Hooks: map[string]string{}}}, healthWarning, "gate is missing on b"},
+		{[]agent.Living{{ID: "a", Hooks: gate}, {ID: "b", Hooks: map[string]string{"gate": "2"}}}, healthWarning, "gate is not the same on a, b"},
+	} {
+		got := found(t, func(e *examination) { e.hooks(c.living) })
+		if got.Health != c.health || !strings.Contains(got.Detail, c.says) || (got.Next != nil) != (c.health == healthWarning) {
+			t.Errorf("%+v: %+v", c.living, got)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 
+	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/config"
 	"github.com/kappactl/kappactl/internal/hooks"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -12,8 +13,16 @@ import (
 )
 
 // hooks makes the service that tells the hooks of the settings. Its numbers come from a source of its own: random is the controller's.
-func (a *app) hooks(s config.Settings, pool *pg.Pool, agent string, log *slog.Logger, random *rand.Rand) *hooks.Service {
-	var all []hooks.Hook
+func (a *app) hooks(s config.Settings, pool *pg.Pool, id string, log *slog.Logger, random *rand.Rand) *hooks.Service {
+	return hooks.New(hooks.Deps{
+		Pool: pool, Agent: id, Note: reprocess.NewStore(pool).NoteHook, Env: a.sys.Env, Log: log, Now: a.sys.Now,
+		Rand: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())), //nolint:gosec // jitter
+	}, hooks.Config{Hooks: hooksOf(s)})
+}
+
+// hooksOf are the hooks of the settings.
+func hooksOf(s config.Settings) []hooks.Hook {
+	all := make([]hooks.Hook, 0, len(s.Hooks))
 	for _, h := range s.Hooks {
 		one := hooks.Hook{Name: h.Name, On: h.On, Jobs: h.Jobs, Command: h.Command, URL: h.URL, Timeout: h.Timeout}
 		if !h.Secret.IsZero() {
@@ -24,8 +33,16 @@ func (a *app) hooks(s config.Settings, pool *pg.Pool, agent string, log *slog.Lo
 		}
 		all = append(all, one)
 	}
-	return hooks.New(hooks.Deps{
-		Pool: pool, Agent: agent, Note: reprocess.NewStore(pool).NoteHook, Env: a.sys.Env, Log: log, Now: a.sys.Now,
-		Rand: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())), //nolint:gosec // jitter
-	}, hooks.Config{Hooks: all})
+	return all
+}
+
+// unlike says where living agents have different hooks, one phrase a hook.
+func unlike(living []agent.Living) []string {
+	said := map[string]map[string]string{}
+	for _, one := range living {
+		if one.Hooks != nil {
+			said[one.ID] = one.Hooks
+		}
+	}
+	return hooks.Differences(said)
 }

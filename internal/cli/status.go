@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/reprocess"
@@ -68,6 +69,7 @@ func runStatus(ctx context.Context, o statusOptions) error {
 	if err != nil {
 		return err
 	}
+	defer o.remark(ctx, c, jobs)
 	if o.target == nil {
 		return o.result(jobs, func(w io.Writer) error { return o.all(w, jobs) })
 	}
@@ -89,6 +91,19 @@ func runStatus(ctx context.Context, o statusOptions) error {
 		asked = mainVersion(status)
 	}
 	return exitWith(readiness(status, asked))
+}
+
+// remark says on the error stream what is wrong with the agents: without one, what is shown stands still.
+func (o statusOptions) remark(ctx context.Context, c *client, jobs []reprocess.Status) {
+	living, err := agent.Roster(ctx, c.pool, aliveWithin)
+	switch apart := unlike(living); {
+	case err != nil:
+		o.log().Debug("agents are not known", "error", err)
+	case len(living) == 0 && len(jobs) > 0:
+		o.progress("warning: no agent is alive: nothing goes on, and this is how the last one left it; next: kappactl serve")
+	case len(apart) > 0:
+		o.progress("warning: agents have different hooks: %s; next: %s", strings.Join(apart, "; "), sameHooks)
+	}
 }
 
 func (o statusOptions) all(w io.Writer, jobs []reprocess.Status) error {

@@ -3,11 +3,13 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kappactl/kappactl/internal/kafkatest"
@@ -98,4 +100,43 @@ func (w *world) reported(base, topic string) {
 	if again := read("again/clicks-v2-deployment-2.json"); again.Deployment != r.Deployment {
 		w.t.Errorf("again: %+v", again)
 	}
+}
+
+// TestAWebhookIsToldAlsoWhenItsAgentIsKilled kills the agent with kill -9 while the address has the event and has not answered: the next
+// agent tells it again, under the same id.
+func TestAWebhookIsToldAlsoWhenItsAgentIsKilled(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Fake(t)
+	w, topic := newWorld(t, brokers), clicksTopic(t, brokers, 100)
+	type post struct{ id, event, body string }
+	posts := make(chan post, 10)
+	killed := make(chan struct{})
+	answer := sync.OnceFunc(func() { close(killed) })
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		posts <- post{r.Header.Get("X-Kappactl-Id"), r.Header.Get("X-Kappactl-Event"), string(body)}
+		<-killed
+	}))
+	t.Cleanup(receiver.Close)
+	t.Cleanup(answer)
+	w.file("kappactl.yaml", fmt.Sprintf("contexts: {dev: {}}\nagent: {webhooks: [{name: chat, on: [after_promote], timeout: 1s, url: %q}]}\n", receiver.URL))
+	first := w.serve()
+	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)))
+	told := <-posts
+	first.kill()
+	answer()
+	w.serve()
+	if again := <-posts; again != told || told.event != "after_promote" || told.id == "" {
+		t.Errorf("told %+v, then %+v", told, again)
+	}
+	kafkatest.Until(t, "the delivery is over", func() bool {
+		var over bool
+		if err := w.pool.QueryRow(t.Context(), `SELECT bool_and(state = 'done' AND tries > 1) FROM kappactl.delivery`).Scan(&over); err != nil {
+			t.Fatal(err)
+		}
+		return over
+	})
 }

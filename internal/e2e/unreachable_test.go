@@ -61,6 +61,9 @@ func TestWithoutAnAgentNothingIsWrittenAndTheCommandEndsAtOnce(t *testing.T) {
 		says(t, w.run(args...), 11, "no agent")
 		t.Logf("%s took %s", args[0], time.Since(begin).Round(time.Millisecond)) // measured, not asserted: the machine is shared
 	}
+	if o := w.code(0, "status", "clicks"); !strings.Contains(o.stderr, "warning: no agent is alive") || !strings.Contains(o.stderr, "next: kappactl serve") {
+		t.Errorf("status does not say that nobody works: %s", o.stderr)
+	}
 	if after := rows(); after != before {
 		t.Errorf("%d rows were written", after-before)
 	}

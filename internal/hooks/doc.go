@@ -11,6 +11,9 @@
 // the way of a flip. The exception is before_promote: Before runs its commands while the promote waits, and the first that fails
 // refuses it.
 //
+// Every hook has its own few deliveries in hand, so that a slow one keeps only itself waiting. A hook that is in the settings of no agent
+// any more is forgotten after a while, and starts anew when it comes back.
+//
 // What is told comes from the database and from agents' settings alone. Job files cannot name a command: whoever may deploy would
 // otherwise run programs on the agents' machines.
 package hooks

@@ -93,7 +93,11 @@ func (w *world) run(agent string, config hooks.Config) (stop func()) {
 	}()
 	stop = sync.OnceFunc(func() { cancel(); <-ended })
 	w.t.Cleanup(stop)
-	w.await("the hooks are known", `SELECT count(*) FROM kappactl.hook`, len(config.Hooks))
+	names := make([]string, len(config.Hooks))
+	for i, h := range config.Hooks {
+		names[i] = "'" + h.Name + "'"
+	}
+	w.await("the hooks are known", `SELECT count(*) FROM kappactl.hook WHERE name IN (`+strings.Join(append(names, "''"), ", ")+`)`, len(names))
 	return stop
 }
 

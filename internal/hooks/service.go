@@ -54,7 +54,8 @@ type Config struct {
 	Backoff    time.Duration // before the second try of an address, doubled for each further one, default 1 s
 	MaxBackoff time.Duration // default 10 min
 	GiveUp     time.Duration // after the event, default 24 h
-	AtOnce     int           // deliveries, default 4
+	AtOnce     int           // deliveries of one hook, default 4: a slow one keeps only itself waiting
+	Forget     time.Duration // after a hook was last in an agent's settings, default 10 min
 }
 
 // Service tells hooks of events. Its fields do not change after New, but for random, which mu guards.
@@ -72,83 +73,23 @@ func New(d Deps, c Config) *Service {
 	c.MaxBackoff = cmp.Or(c.MaxBackoff, 10*time.Minute)
 	c.GiveUp = cmp.Or(c.GiveUp, 24*time.Hour)
 	c.AtOnce = cmp.Or(c.AtOnce, 4)
+	c.Forget = cmp.Or(c.Forget, 10*time.Minute)
 	if d.HTTP == nil {
 		d.HTTP = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	}
 	return &Service{Deps: d, config: c, random: d.Rand}
 }
 
-// Run tells hooks until ctx ends; what is in hand then is left to another agent. It returns no error: what fails is tried again.
-func (s *Service) Run(ctx context.Context) error {
-	if len(s.config.Hooks) == 0 {
-		return nil
-	}
-	var work sync.WaitGroup
-	defer work.Wait()
-	free := make(chan struct{}, s.config.AtOnce)
-	tick := time.NewTicker(s.config.Poll)
-	defer tick.Stop()
-	var tidied time.Time
-	for {
-		if err := s.look(ctx, free, &work); err != nil && ctx.Err() == nil {
-			s.Log.Warn("look for hooks to run", "error", err)
-		}
-		if now := s.Now(); now.Sub(tidied) > tidyEvery && ctx.Err() == nil {
-			tidied = now
-			if err := tidy(ctx, s.Pool, s.config.Hooks); err != nil && ctx.Err() == nil {
-				s.Log.Warn("tidy deliveries", "error", err)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-// tidyEvery is between two tidies.
-const tidyEvery = time.Minute
-
-// look makes deliveries of new events and begins those that are due.
-func (s *Service) look(ctx context.Context, free chan struct{}, work *sync.WaitGroup) error {
-	for _, h := range s.config.Hooks {
-		if err := enqueue(ctx, s.Pool, h); err != nil {
-			return err
-		}
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case free <- struct{}{}:
-		}
-		// Not cut short by the end of ctx: a claim in doubt would keep the delivery for its whole time.
-		d, found, err := claim(context.WithoutCancel(ctx), s.Pool, s.Agent, s.config.Hooks)
-		if err != nil || !found {
-			<-free
-			return err
-		}
-		work.Go(func() {
-			defer func() { <-free }()
-			if err := s.deliver(ctx, d); err != nil && ctx.Err() == nil {
-				s.Log.Warn("hook", "hook", d.Hook, "event", d.Event, "error", err)
-			}
-		})
-	}
-}
-
 // deliver tries once and writes down how it ended. At the end of ctx the delivery is another agent's, at once.
-func (s *Service) deliver(ctx context.Context, d delivery) error {
-	err := s.try(ctx, d)
+func (s *Service) deliver(ctx context.Context, h Hook, d delivery) error {
+	err := s.try(ctx, h, d)
 	if ctx.Err() != nil {
 		return release(context.WithoutCancel(ctx), s.Pool, d)
 	}
 	return err
 }
 
-func (s *Service) try(ctx context.Context, d delivery) error {
-	h := s.config.Hooks[slices.IndexFunc(s.config.Hooks, func(h Hook) bool { return h.Name == d.Hook })]
+func (s *Service) try(ctx context.Context, h Hook, d delivery) error {
 	facts, err := factsOf(ctx, s.Pool, d.Event, d.Told)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return finish(ctx, s.Pool, d, stateGivenUp, "the event is gone, with its job")

@@ -40,8 +40,33 @@ const toldOf = `CASE
 		WHEN e.kind = 'retire' THEN 'retire'
 	END`
 
-// enqueue makes a delivery of each event that the hook is to be told of. A hook that was never seen is told of what happens from
-// now on.
+// register notes that these hooks are in an agent's settings. One that is not known yet, or that was forgotten, is told of what happens
+// from now on.
+func register(ctx context.Context, db pg.DB, hooks []Hook) error {
+	_, err := db.Exec(ctx, `INSERT INTO kappactl.hook (name, since)
+		SELECT name, (SELECT coalesce(max(id), 0) FROM kappactl.event) FROM unnest(@hooks::text[]) AS name ORDER BY name
+		ON CONFLICT (name) DO UPDATE SET seen_at = clock_timestamp()`, pgx.NamedArgs{"hooks": namesOf(hooks)})
+	if err != nil {
+		return fmt.Errorf("note hooks: %w", err)
+	}
+	return nil
+}
+
+// forget takes away the hooks that no agent has had in its settings for a while, with what they were still to be told of. These hooks,
+// which an agent has, stay.
+func forget(ctx context.Context, db pg.DB, hooks []Hook, after time.Duration) error {
+	_, err := db.Exec(ctx, `WITH gone AS (DELETE FROM kappactl.hook
+			WHERE seen_at < clock_timestamp() - @after::interval AND name <> ALL (@hooks::text[]) RETURNING name)
+		UPDATE kappactl.delivery SET state = @state, answered_at = clock_timestamp(), answer = 'the hook is in no agent''s settings any more'
+		WHERE state = 'due' AND hook IN (SELECT name FROM gone)`,
+		pgx.NamedArgs{"hooks": namesOf(hooks), "after": interval(after), "state": stateGivenUp})
+	if err != nil {
+		return fmt.Errorf("forget hooks: %w", err)
+	}
+	return nil
+}
+
+// enqueue makes a delivery of each event that the hook is to be told of.
 func enqueue(ctx context.Context, db pg.DB, h Hook) error {
 	on := []string{}
 	for _, e := range job.HookEvents() {
@@ -50,10 +75,6 @@ func enqueue(ctx context.Context, db pg.DB, h Hook) error {
 		}
 	}
 	jobs := append([]string{}, h.Jobs...)
-	if _, err := db.Exec(ctx, `INSERT INTO kappactl.hook (name, since) SELECT @name, (SELECT coalesce(max(id), 0) FROM kappactl.event)
-		WHERE NOT EXISTS (SELECT FROM kappactl.hook WHERE name = @name) ON CONFLICT (name) DO NOTHING`, pgx.NamedArgs{"name": h.Name}); err != nil {
-		return fmt.Errorf("note hook %s: %w", h.Name, err)
-	}
 	_, err := db.Exec(ctx, `INSERT INTO kappactl.delivery (event, hook, told)
 		SELECT t.id, @name, t.told FROM (
 			SELECT e.id, `+toldOf+` AS told FROM kappactl.event e LEFT JOIN kappactl.deployment d ON d.id = e.deployment
@@ -68,17 +89,13 @@ func enqueue(ctx context.Context, db pg.DB, h Hook) error {
 	return nil
 }
 
-// claim takes the delivery that is due longest. It is due again when its hook's time, and some more, is over.
-func claim(ctx context.Context, db pg.DB, owner string, hooks []Hook) (delivery, bool, error) {
-	longest := time.Duration(0)
-	for _, h := range hooks {
-		longest = max(longest, h.Timeout)
-	}
+// claim takes the delivery of a hook that is due longest. It is due again when the hook's time, and some more, is over.
+func claim(ctx context.Context, db pg.DB, owner string, h Hook) (delivery, bool, error) {
 	rows, err := db.Query(ctx, `UPDATE kappactl.delivery SET tries = tries + 1, owner = @owner, due_at = clock_timestamp() + @lease::interval
-		WHERE id = (SELECT id FROM kappactl.delivery WHERE state = 'due' AND due_at <= clock_timestamp() AND hook = ANY (@hooks::text[])
+		WHERE id = (SELECT id FROM kappactl.delivery WHERE state = 'due' AND due_at <= clock_timestamp() AND hook = @hook
 			ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 		RETURNING id, event, hook, told, tries, owner`,
-		pgx.NamedArgs{"owner": owner, "hooks": namesOf(hooks), "lease": interval(longest + claimMargin)})
+		pgx.NamedArgs{"owner": owner, "hook": h.Name, "lease": interval(h.Timeout + claimMargin)})
 	if err != nil {
 		return delivery{}, false, fmt.Errorf("take a delivery: %w", err)
 	}
@@ -159,7 +176,7 @@ func tidy(ctx context.Context, db pg.DB, hooks []Hook) error {
 		return fmt.Errorf("move hooks on: %w", err)
 	}
 	if _, err := db.Exec(ctx, `DELETE FROM kappactl.delivery d WHERE d.state <> 'due' AND d.answered_at < clock_timestamp() - interval '30 days'
-		AND d.event <= (SELECT since FROM kappactl.hook h WHERE h.name = d.hook)`); err != nil {
+		AND d.event <= coalesce((SELECT since FROM kappactl.hook h WHERE h.name = d.hook), d.event)`); err != nil {
 		return fmt.Errorf("forget deliveries: %w", err)
 	}
 	return nil

@@ -21,7 +21,7 @@ var migrations embed.FS
 
 // SchemaVersion is the number of the newest migration in this binary. A binary works on a control schema whose
 // oldest_reader is not above it.
-const SchemaVersion = 9
+const SchemaVersion = 12
 
 const versionTable = "goose_db_version"
 
