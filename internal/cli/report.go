@@ -40,7 +40,7 @@ the live version, else the newest. deploy and wait write the same at their end w
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&o.dir, "dir", ".", "folder to write into; it is made when it is not there")
+	cmd.Flags().StringVar(&o.dir, "dir", ".", "`FOLDER` to write into; it is made when it is not there")
 	return cmd
 }
 
@@ -76,7 +76,7 @@ func runReport(ctx context.Context, o reportOptions) error {
 
 // reportFlag adds --report to a command that follows a deployment.
 func reportFlag(f *pflag.FlagSet, dir *string) {
-	f.StringVar(dir, "report", "", "at the end write a report of the deployment into this `DIR` (also KAPPACTL_REPORT)")
+	f.StringVar(dir, "report", "", "at the end write a report of the deployment into this `FOLDER` (also KAPPACTL_REPORT)")
 }
 
 // reported writes the report of a deployment that was followed, when one is wanted. That it cannot be written is a warning: it does
@@ -164,10 +164,13 @@ func (c *client) gather(ctx context.Context, id int64) (report.Report, error) {
 		return r, err
 	}
 	r.Plan, err = c.planned(ctx, d)
-	if d.Previous != nil {
-		previous := job.Number(*d.Previous).String()
-		r.Previous = &previous
+	if err != nil || d.Previous == nil {
+		return r, err
 	}
+	previous := job.Number(*d.Previous)
+	name := previous.String()
+	r.Previous = &name
+	r.PreviousFile, err = c.store.File(ctx, job.Ref{Job: d.Job, Number: previous})
 	return r, err
 }
 

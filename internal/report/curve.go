@@ -22,6 +22,7 @@ type chart struct {
 	Ticks  []tick // of values, from the bottom
 	Marks  []tick // of times, from the left
 	Peak   string
+	Flip   *flipMark // nil: not in this time
 }
 
 type band struct {
@@ -29,6 +30,12 @@ type band struct {
 	Phase    job.Phase
 	Name     bool // there is room for the name
 	Even     bool
+}
+
+// flipMark is when readers were given the version; Late: its name goes to the left of it.
+type flipMark struct {
+	At   float64
+	Late bool
 }
 
 type tick struct {
@@ -43,7 +50,7 @@ const (
 
 // charts are the curves of lag and speed. A deployment that waited long after it was caught up gets two of each, so that its beginning
 // can be seen beside what came then.
-func charts(points []reprocess.LagPoint) []chart {
+func charts(points []reprocess.LagPoint, flip *time.Time) []chart {
 	if len(points) < 2 {
 		return nil
 	}
@@ -52,7 +59,12 @@ func charts(points []reprocess.LagPoint) []chart {
 	add := func(points []reprocess.LagPoint, suffix string) {
 		lag := newChart(origin, points, "Records behind"+suffix, func(p reprocess.LagPoint) *float64 { return whole(p.LagRecords) }, func(v float64) string { return render.Count(int64(v)) })
 		rate := newChart(origin, points, "Records read a second"+suffix, func(p reprocess.LagPoint) *float64 { return p.RecordsPerSecond }, func(v float64) string { return strings.TrimSuffix(render.Rate(&v), "/s") })
-		out = append(out, lag, rate)
+		lag.flip(points, flip)
+		out = append(out, lag)
+		if rate.Line != "" && rate.Peak != "0" { // else it was over before a speed was measured
+			rate.flip(points, flip)
+			out = append(out, rate)
+		}
 	}
 	if n := beginning(points); n > 1 && len(points)-n > 0 {
 		add(points[:n], ", until it was caught up")
@@ -113,6 +125,17 @@ func newChart(origin time.Time, points []reprocess.LagPoint, title string, value
 		c.Marks = append(c.Marks, tick{float64(chartWidth * i / 4), "+" + render.Duration(start.Sub(origin)+span*time.Duration(i)/4)})
 	}
 	return c
+}
+
+// flip marks when readers were given the version, when that lies in the time of the points or right behind it.
+func (c *chart) flip(points []reprocess.LagPoint, at *time.Time) {
+	start, end := points[0].At, points[len(points)-1].At
+	span := end.Sub(start)
+	if at == nil || at.Before(start) || at.Sub(end) > span/5 {
+		return
+	}
+	x := min(chartWidth, tenth(float64(at.Sub(start))/float64(max(1, span))*chartWidth))
+	c.Flip = &flipMark{At: x, Late: x > chartWidth-nameRoom}
 }
 
 // trace draws the line and the area below it.

@@ -17,9 +17,12 @@ var pageText string
 // page is a report as the template wants it.
 type page struct {
 	Report
-	Tone   string // good, warn or bad
-	Charts []chart
-	Steps  []step
+	Tone        string // good, warn or bad
+	Took        string // from the stage to the flip, or to the end; empty while there is neither
+	Charts      []chart
+	Steps       []step
+	Differences []difference
+	Lines       []changedLine // of the job file
 }
 
 // step is one part of the time that a version took.
@@ -36,11 +39,18 @@ func HTML(w io.Writer, r Report) error {
 		"count": render.Count, "time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
 		"seconds": func(s float64) string { return render.Seconds(&s) },
 		"tone":    toneOf,
+		"share":   func(v float64) string { return fmt.Sprintf("%.3g%%", v) },
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("report page: %w", err)
 	}
-	if err := t.Execute(w, page{Report: r, Tone: r.tone(), Charts: charts(r.Lag), Steps: r.steps()}); err != nil {
+	p := page{
+		Report: r, Tone: r.tone(), Took: r.took(), Charts: charts(r.Lag, r.PromotedAt), Steps: r.steps(), Differences: differences(r.Checks),
+	}
+	if r.PreviousFile != "" {
+		p.Lines = compareLines(r.PreviousFile, r.File)
+	}
+	if err := t.Execute(w, p); err != nil {
 		return fmt.Errorf("report page: %w", err)
 	}
 	return nil
@@ -54,6 +64,16 @@ func (r Report) tone() string {
 		return "warn"
 	}
 	return "good"
+}
+
+func (r Report) took() string {
+	switch {
+	case r.PromotedAt != nil:
+		return render.Duration(r.PromotedAt.Sub(r.CreatedAt)) + " until it was promoted"
+	case r.EndedAt != nil:
+		return render.Duration(r.EndedAt.Sub(r.CreatedAt)) + " until it ended"
+	}
+	return ""
 }
 
 func toneOf(outcome string) string {

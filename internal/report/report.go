@@ -39,6 +39,8 @@ type Report struct {
 	Lag         []reprocess.LagPoint    `json:"lag"`
 	Events      []reprocess.PastEvent   `json:"events"`
 	File        string                  `json:"file"` // the job file
+	// PreviousFile is the job file of the version that was live at stage; empty when there was none, or it was adopted.
+	PreviousFile string `json:"previous_file"`
 }
 
 // Plan is what the version was to read, and how it differs from the one that was live.

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -24,7 +25,7 @@ func sample() Report {
 	r := Report{
 		Schema: Schema, At: start.Add(2 * time.Hour), Job: "pageviews", Team: "growth", View: "public.pageviews_hourly", Version: "v3", Previous: new("v2"),
 		Hash: "0123456789ab", Deployment: 7, State: job.Observing, Phase: job.Live, By: "ann@build", GitRevision: "4f2a9c01d3e8+",
-		CreatedAt: start, PromotedAt: new(start.Add(time.Hour)), Records: 10_000_000, DeadLetters: 12,
+		CreatedAt: start, PromotedAt: new(start.Add(50 * time.Minute)), Records: 10_000_000, DeadLetters: 12,
 		Timings: reprocess.Timings{Start: new(0.4), Replay: new(58.2), Build: new(1.1), Index: new(0.2), Analyze: new(0.1), CatchUp: new(10.3), Flip: new(0.02)},
 		Plan: Plan{
 			Changes:    []job.Change{{Path: "query", From: "SELECT url, count(*) …", To: "SELECT lower(url) AS url, count(*) …"}},
@@ -32,11 +33,12 @@ func sample() Report {
 		},
 		Checks: []reprocess.CheckStatus{
 			{Name: "not_empty", Stage: "before", Outcome: "pass", At: new(start.Add(80 * time.Second)), Seconds: 0.01},
-			{Name: "close_to_live", Stage: "before", Outcome: "fail", Detail: "<b>31</b> of 400 rows differ", At: new(start.Add(80 * time.Second)), Seconds: 0.2},
+			{Name: "close_to_live", Stage: "before", Outcome: "fail", Detail: "<b>31</b> of 400 rows differ", At: new(start.Add(80 * time.Second)), Seconds: 0.2, Diff: new(found())},
 			{Name: "never_ran", When: "after"},
 		},
-		Events: []reprocess.PastEvent{{ID: 1, At: start, Kind: "deploy", Message: "staged as 0123456789ab", By: "ann@build"}},
-		File:   "job: pageviews\nquery: |\n  SELECT 1 < 2\n",
+		Events:       []reprocess.PastEvent{{ID: 1, At: start, Kind: "deploy", Message: "staged as 0123456789ab", By: "ann@build"}},
+		PreviousFile: "job: pageviews\nteam: growth\nsource:\n  topics: [pageviews]\n  columns: {url: text, ms: bigint}\nquery: |\n  SELECT url, count(*) AS views\n  FROM source\n  GROUP BY url\nserve:\n  view: public.pageviews_hourly\nkeep_old: 24h\n",
+		File:         "job: pageviews\nteam: growth\nsource:\n  topics: [pageviews]\n  columns: {url: text, ms: bigint}\nquery: |\n  SELECT lower(url) AS url, count(*) AS views\n  FROM source\n  WHERE 1 < 2\n  GROUP BY url\nserve:\n  view: public.pageviews_hourly\nkeep_old: 24h\n",
 	}
 	for i := range 180 {
 		at := time.Duration(i) * time.Second
@@ -53,6 +55,17 @@ func sample() Report {
 		r.Lag = append(r.Lag, p)
 	}
 	return r
+}
+
+// found is what the diff check of the sample found.
+func found() reprocess.Diff {
+	return reprocess.Diff{
+		A: "v2", B: "v3", Keys: []string{"url"}, Columns: []string{"views", "total_ms"}, OnlyA: 8, OnlyB: 2, Changed: 21, Same: 369,
+		Examples: []reprocess.DiffExample{
+			{Kind: reprocess.Changed, Key: []byte(`["/a<b>"]`), Columns: []string{"views"}, A: []byte(`{"url":"/a<b>","views":9007199254740993,"total_ms":5}`), B: []byte(`{"url":"/a<b>","views":12,"total_ms":5}`)},
+			{Kind: reprocess.OnlyA, Key: []byte(`["/A"]`), A: []byte(`{"url":"/A","views":3,"total_ms":null}`), B: []byte(`null`)},
+		},
+	}
 }
 
 func TestThePageStandsAlone(t *testing.T) {
@@ -72,7 +85,7 @@ func TestThePageStandsAlone(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"pageviews v3", "prefers-color-scheme: dark", "ann@build", "4f2a9c01d3e8&#43;", "&lt;b&gt;31&lt;/b&gt; of 400 rows differ", "SELECT 1 &lt; 2", "10,000,000",
+		"pageviews v3", "prefers-color-scheme: dark", "ann@build", "4f2a9c01d3e8&#43;", "&lt;b&gt;31&lt;/b&gt; of 400 rows differ", `<span class="add">+   WHERE 1 &lt; 2</span>`, "url /a&lt;b&gt;", "views 9007199254740993", "<b>369</b> the same", "no such key", "50m until it was promoted", ">promoted</text>", "10,000,000",
 		"Records behind, until it was caught up", "Records behind, since then", `<td class="bad">fail`,
 	} {
 		if !strings.Contains(page, want) {
@@ -113,11 +126,14 @@ func TestACurveHasGapsWhereNothingIsKnown(t *testing.T) {
 	all := charts([]reprocess.LagPoint{
 		point(0, new(int64(8)), job.Replaying), point(1, new(int64(4)), job.Replaying), point(2, nil, job.Replaying), point(3, new(int64(2)), job.CaughtUp),
 		point(4, new(int64(0)), job.CaughtUp),
-	})
-	if len(all) != 2 {
+	}, new(start.Add(3*time.Second)))
+	if len(all) != 1 { // nothing is known of the speed
 		t.Fatalf("%d charts", len(all))
 	}
 	c := all[0]
+	if c.Flip == nil || c.Flip.At != 675 || c.Flip.Late {
+		t.Errorf("flip at %+v", c.Flip)
+	}
 	if want := "M0 0L225 100M675 150L900 200"; c.Line != want {
 		t.Errorf("line %q, want %q", c.Line, want)
 	}
@@ -131,7 +147,41 @@ func TestACurveHasGapsWhereNothingIsKnown(t *testing.T) {
 	if c.Ticks[4].Text != "8" || c.Ticks[1].Text != "2" || c.Marks[4].Text != "+4s" {
 		t.Errorf("%v %v", c.Ticks, c.Marks)
 	}
-	if rate := all[1]; rate.Line != "" || rate.Area != "" {
-		t.Errorf("nothing is known of the speed: %q", rate.Line)
+}
+
+func TestTheChangedLinesOfAFileAreShown(t *testing.T) {
+	numbered := func(from, to int, but map[int]string) string {
+		var lines []string
+		for i := from; i <= to; i++ {
+			if text, ok := but[i]; ok {
+				lines = append(lines, text)
+				continue
+			}
+			lines = append(lines, fmt.Sprint(i))
+		}
+		return strings.Join(lines, "\n") + "\n"
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"a\nb\n", "a\nb", ""},
+		{"", "a\n", "+a"},
+		{"a\n", "", "-a"},
+		{"a\nb\nc\n", "a\nc\nd\n", " a,-b, c,+d"},
+		{numbered(1, 20, nil), numbered(1, 20, map[int]string{10: "ten"}), "⋯, 7, 8, 9,-10,+ten, 11, 12, 13,⋯"},
+		{numbered(1, 12, nil), numbered(1, 12, map[int]string{2: "two", 11: "eleven"}), " 1,-2,+two, 3, 4, 5,⋯, 8, 9, 10,-11,+eleven, 12"},
+	} {
+		var got []string
+		for _, l := range compareLines(c.from, c.to) {
+			got = append(got, l.Sign+l.Text)
+		}
+		if diff := cmp.Diff(c.want, strings.Join(got, ",")); diff != "" {
+			t.Errorf("%q to %q:\n%s", c.from, c.to, diff)
+		}
+	}
+	var long strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&long, "%d\n", i)
+	}
+	if got := compareLines(long.String(), strings.ReplaceAll(long.String(), "1", "one")); len(got) < 5000 {
+		t.Errorf("%d lines", len(got))
 	}
 }
