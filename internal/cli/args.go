@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/job/strict"
 )
 
 // asGroup makes cmd one that only holds others: alone, or with a word that is none of them, it is a usage error.
@@ -22,11 +25,37 @@ func asGroup(cmd *cobra.Command) {
 func unknownCommand(cmd *cobra.Command, name string) error {
 	err := usage(cmd, "unknown command %q for %q", name, cmd.CommandPath())
 	// A suggestion makes a better next step than the whole help.
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(name); len(near) > 0 {
-		err.(*usageError).Next = cmd.CommandPath() + " " + near[0] //nolint:errorlint // usage made it
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	near := strict.Nearest(name, names)
+	if near == "" {
+		if begun := cmd.SuggestionsFor(name); len(begun) > 0 { // what was begun and not ended, as in "dead"
+			near = begun[0]
+		}
+	}
+	if near != "" {
+		err.(*usageError).Next = cmd.CommandPath() + " " + near //nolint:errorlint // usage made it
 	}
 	return err
+}
+
+// wrongFlag is the usage error of a flag; one that does not exist is compared with those that do.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usage(cmd, "%s", err)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	near := strict.Nearest(unknown.GetSpecifiedName(), names)
+	if near == "" {
+		return usage(cmd, "%s", err)
+	}
+	return usage(cmd, "%s; did you mean --%s?", err, near)
 }
 
 // exactly wants these arguments, no more and no fewer.

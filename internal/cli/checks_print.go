@@ -32,6 +32,9 @@ func printChecks(w io.Writer, s render.Style, jobs []reprocess.Status) error {
 				at, took := render.None, render.None
 				if c.At != nil {
 					at, took = render.Time(c.At), fmt.Sprintf("%.3gs", c.Seconds)
+					if s.People {
+						took = render.Seconds(&c.Seconds)
+					}
 				}
 				t.Add(render.Text(v.Version), render.Text(c.Name), render.Text(or(c.Stage, c.When)), outcomeCell(c), render.Text(at), render.Text(took), render.Text(render.Or(c.Detail)))
 			}

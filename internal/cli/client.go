@@ -126,6 +126,21 @@ func (c *client) admin(ctx context.Context) (*kafka.Admin, kafka.Config, error) 
 	return admin, k, err
 }
 
+// askedCluster is the id of the cluster. Brokers that do not answer within patience, or before the command's time is over, are a
+// *kafka.ConnectError.
+func askedCluster(ctx context.Context, admin *kafka.Admin, brokers []string, patience time.Duration) (string, error) {
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	id, err := admin.ClusterID(short)
+	switch {
+	case err == nil || short.Err() == nil || errors.Is(ctx.Err(), context.Canceled):
+		return id, err
+	case ctx.Err() != nil:
+		return "", &kafka.ConnectError{Brokers: brokers, Err: ctx.Err()}
+	}
+	return "", &kafka.ConnectError{Brokers: brokers, Err: fmt.Errorf("no answer in %s", patience)}
+}
+
 // brokerPatience is how long a command waits for the brokers before it says that they are not there.
 const brokerPatience = 5 * time.Second
 
@@ -140,15 +155,12 @@ func (c *client) clusterID(ctx context.Context, topics []string) (string, error)
 		return "", err
 	}
 	defer admin.Close()
-	short, cancel := context.WithTimeout(ctx, brokerPatience)
-	defer cancel()
-	id, err := admin.ClusterID(short)
-	if err != nil && short.Err() != nil && ctx.Err() == nil {
-		return "", &kafka.ConnectError{Brokers: k.Brokers, Err: fmt.Errorf("no answer in %s", brokerPatience)}
-	}
+	id, err := askedCluster(ctx, admin, k.Brokers, brokerPatience)
 	if err != nil {
 		return "", err
 	}
+	short, cancel := context.WithTimeout(ctx, brokerPatience)
+	defer cancel()
 	// Only what is surely wrong stops here; what cannot be read is the agent's to judge, which may have more rights.
 	var missing *kafka.MissingTopicError
 	if _, err := admin.Offsets(short, topics); errors.As(err, &missing) {
@@ -173,6 +185,9 @@ type compiled struct {
 // compile reads a job file and takes its query apart. It opens no connection.
 func compile(ctx context.Context, file string) (*compiled, error) {
 	spec, err := job.Read(file)
+	if _, missing := os.Stat(file); missing != nil {
+		return nil, err // which says so
+	}
 	if err != nil {
 		return nil, withNext(err, "kappactl check "+file)
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,19 +14,48 @@ import (
 // completeIn is all the time that completing a word may take. A shell that hangs is worse than one that completes nothing.
 const completeIn = 300 * time.Millisecond
 
-// completeTargets gives every command that takes a JOB its jobs and versions to complete, and those that take a FILE files.
+// completeTargets gives every command that takes a JOB its jobs and versions to complete, those that take a FILE the files that can be
+// one, and those that take a DIR folders.
 func (a *app) completeTargets(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		a.completeTargets(cmd)
 		_, names, _ := strings.Cut(cmd.Use, " ")
-		if cmd.ValidArgsFunction != nil || len(cmd.ValidArgs) > 0 || !strings.HasPrefix(strings.Trim(names, "["), "JOB") {
+		if cmd.ValidArgsFunction != nil || len(cmd.ValidArgs) > 0 {
 			continue
 		}
-		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			versions := strings.Contains(names, "VERSION") || strings.Contains(names, "A B")
-			return a.complete(cmd, args, versions), cobra.ShellCompDirectiveNoFileComp
+		switch first := strings.Trim(names, "["); {
+		case strings.HasPrefix(first, "JOB"):
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+				versions := strings.Contains(names, "VERSION") || strings.Contains(names, "A B")
+				return a.complete(cmd, args, versions), cobra.ShellCompDirectiveNoFileComp
+			}
+		case strings.HasPrefix(first, "FILE"):
+			kinds := []string{"yaml", "yml"}
+			if cmd.Name() == "load" {
+				kinds = []string{"parquet", "csv", "ndjson", "jsonl", "json"}
+			}
+			cmd.ValidArgsFunction = onlyFirst(kinds, cobra.ShellCompDirectiveFilterFileExt)
+		case strings.HasPrefix(first, "DIR"):
+			cmd.ValidArgsFunction = onlyFirst(nil, cobra.ShellCompDirectiveFilterDirs)
+		default:
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 	}
+}
+
+// onlyFirst completes the first argument from the file system, and none after it.
+func onlyFirst(kinds []string, directive cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return kinds, directive
+	}
+}
+
+// ofThePast are the commands that are also about versions that have ended.
+func ofThePast(cmd *cobra.Command) bool {
+	return slices.Contains([]string{"status", "history", "report", "wait", "list", "show", "retry"}, cmd.Name())
 }
 
 // complete lists jobs for the first argument and versions for those after it. Whatever goes wrong, it says nothing.
@@ -59,7 +89,9 @@ func (a *app) targets(ctx context.Context, cmd *cobra.Command, args []string, ve
 		return nil
 	}
 	for _, v := range status.Versions {
-		out = append(out, v.Version+"\t"+string(v.Phase))
+		if !v.Phase.Ended() || ofThePast(cmd) {
+			out = append(out, v.Version+"\t"+string(v.Phase))
+		}
 	}
 	return out
 }

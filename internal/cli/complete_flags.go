@@ -19,6 +19,10 @@ func (a *app) completeFlags(cmd *cobra.Command) {
 			complete(cmd, f.Name, func(*cobra.Command) []string { return c.of })
 		}
 		switch f.Name {
+		case "config", "file":
+			fromFiles(cmd, f.Name, []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt)
+		case "data", "dir", "report", "postgres-bin", "temp":
+			fromFiles(cmd, f.Name, nil, cobra.ShellCompDirectiveFilterDirs)
 		case "context":
 			complete(cmd, f.Name, a.contextNames)
 		case "topic":
@@ -34,6 +38,14 @@ func complete(cmd *cobra.Command, flag string, values func(*cobra.Command) []str
 	// It fails for a flag that does not exist or has a function already, and these exist and have none.
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return values(cmd), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// fromFiles completes a flag from the file system.
+func fromFiles(cmd *cobra.Command, flag string, kinds []string, directive cobra.ShellCompDirective) {
+	// It fails for a flag that does not exist or has a function already, and these exist and have none.
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return kinds, directive
 	})
 }
 

@@ -66,3 +66,24 @@ func TestEveryCommandThatTakesAJobCompletesIt(t *testing.T) {
 		t.Errorf("only %d commands take a job", n)
 	}
 }
+
+func TestFilesAndFoldersAreCompletedByTheirKind(t *testing.T) {
+	for line, want := range map[string]string{
+		"deploy":                    "yaml\nyml\n:8\n",
+		"check":                     "yaml\nyml\n:8\n",
+		"deploy a.yaml":             ":4\n",
+		"dev load":                  "parquet\ncsv\nndjson\njsonl\njson\n:8\n",
+		"man":                       ":16\n",
+		"doctor":                    ":4\n",
+		"report j --dir":            ":16\n",
+		"deploy f --report":         ":16\n",
+		"status --config":           "yaml\nyml\n:8\n",
+		"completion":                "bash\nzsh\nfish\npowershell\n:4\n",
+		"deadletter retry j --file": "yaml\nyml\n:8\n",
+	} {
+		code, out, _ := runCLI(t, append(append([]string{"__complete"}, strings.Fields(line)...), "")...)
+		if code != 0 || out != want {
+			t.Errorf("%s: exit %d: %q, want %q", line, code, out, want)
+		}
+	}
+}

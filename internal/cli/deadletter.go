@@ -78,7 +78,7 @@ func (o *deadletterOptions) some(cmd *cobra.Command, run func(*cobra.Command) er
 		}
 		return run(cmd)
 	})
-	cmd.Flags().IntVar(&o.limit, "limit", 100, "at most this many")
+	cmd.Flags().IntVar(&o.limit, "limit", 100, "at most `N` records")
 	return cmd
 }
 

@@ -54,8 +54,8 @@ running it again goes on. What is live already is not deployed again.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var(&until, "until", "stop there: staged, caught_up, verified, live or settled (default: where the promote mode ends)")
-	f.Var(&promote, "promote", "who flips the view: auto or manual (default: the file's; auto for a job's first version)")
+	f.Var(&until, "until", "stop there (default: where the promote mode ends)")
+	f.Var(&promote, "promote", "who flips the view (default: as the file says; auto for a job's first version)")
 	f.BoolVar(&o.again, "again", false, "deploy a version that was rolled back: it only flips when it is still standby")
 	f.BoolVar(&o.allowColumnChange, "allow-column-change", false, "the serving view may get more columns")
 	f.StringVar(&o.acceptShorterHistory, "accept-shorter-history", "", "accept this loss of history; the refusal prints the `TOKEN`")

@@ -104,10 +104,11 @@ func (f *follower) conclude(ctx context.Context, d reprocess.Deployment, code jo
 		}
 		return &job.Refusal{Code: code, Cause: result.Message, Next: or(d.Next, "kappactl status "+string(d.Job))}
 	}
-	if result.Next == "" && d.State == job.Waiting && d.Phase == job.Verified {
-		result.Next = fmt.Sprintf("kappactl promote %s %s", d.Job, d.Number)
+	result.Next = or(result.Next, nextOf(d))
+	result.Message = fmt.Sprintf("%s %s is %s: %s", d.Job, d.Number, d.Phase, render.Plural(d.Records, "record"))
+	if !f.resumed { // else it has taken longer than this command
+		result.Message += " in " + render.Duration(a.sys.Now().Sub(f.began))
 	}
-	result.Message = fmt.Sprintf("%s %s is %s: %s in %s", d.Job, d.Number, d.Phase, render.Plural(d.Records, "record"), render.Duration(a.sys.Now().Sub(f.began)))
 	if s.Live {
 		result.Message = appliedLine(s)
 	}
@@ -115,6 +116,19 @@ func (f *follower) conclude(ctx context.Context, d reprocess.Deployment, code jo
 		result.Message += "\nwarning: " + warning
 	}
 	return a.printed(result)
+}
+
+// nextOf is what a person would do with a deployment that is as far as was asked for; empty: nothing.
+func nextOf(d reprocess.Deployment) string {
+	switch {
+	case d.State == job.Waiting && d.Phase == job.Verified:
+		return fmt.Sprintf("kappactl promote %s %s", d.Job, d.Number)
+	case d.Phase == job.Live && d.State == job.Observing && d.Previous != nil:
+		return fmt.Sprintf("kappactl rollback %s   # until the rollback window is over", d.Job)
+	case d.Phase == job.Live && d.Previous == nil:
+		return fmt.Sprintf("kappactl query %s", d.Job)
+	}
+	return ""
 }
 
 func (r deployResult) print(w io.Writer) error {

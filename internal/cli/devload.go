@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/devstack"
+	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/render"
 )
 
@@ -46,8 +47,8 @@ against any broker.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.topic, "topic", "", "`TOPIC` to produce to")
-	f.IntVar(&o.partitions, "partitions", 0, "partitions of the topic when it is created (default: 4)")
+	f.StringVar(&o.topic, "topic", "", "`TOPIC` to produce to (required)")
+	f.IntVar(&o.partitions, "partitions", 0, "the topic gets `N` partitions when it is created (default: 4)")
 	f.StringVar(&o.key, "key", "", "`COLUMN` whose value is the record's key (default: no key)")
 	f.Int64Var(&o.limit, "limit", 0, "produce only the first `N` rows")
 	f.Var(&o.rate, "rate", "at most this many records a second: 5000/s")
@@ -61,6 +62,9 @@ func runDevLoad(ctx context.Context, o devLoadOptions) error {
 	}
 	brokers, err := kafkaConfig(ctx, settings)
 	if err != nil {
+		return err
+	}
+	if err := answering(ctx, brokers); err != nil {
 		return err
 	}
 	started, printed := o.sys.Now(), o.sys.Now()
@@ -92,6 +96,17 @@ func runDevLoad(ctx context.Context, o devLoadOptions) error {
 			loaded.Topic, made, render.Plural(int64(loaded.Partitions), "partition"))
 		return err
 	})
+}
+
+// answering proves that the brokers are there before a file is read for them.
+func answering(ctx context.Context, k kafka.Config) error {
+	admin, err := kafka.NewAdmin(k)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
+	_, err = askedCluster(ctx, admin, k.Brokers, brokerPatience)
+	return err
 }
 
 func loadLine(l devstack.Loaded, took time.Duration) string {

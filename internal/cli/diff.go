@@ -79,7 +79,7 @@ differs.`,
 		},
 	}
 	cmd.Flags().StringVar(&most, "max-changed", "", "fail when more than this `PERCENT` of the keys differ")
-	cmd.Flags().StringSliceVar(&o.how.Ignore, "ignore", nil, "columns that are not compared")
+	cmd.Flags().StringSliceVar(&o.how.Ignore, "ignore", nil, "`COLUMNS` that are not compared, separated by commas")
 	cmd.Flags().StringVar(&tolerance, "tolerance", "", "numbers that lie no further apart than this `PERCENT` of the larger one are the same")
 	cmd.Flags().StringVar(&o.how.Where, "where", "", "compare only rows that satisfy this PostgreSQL `CONDITION` over the view's columns")
 	return cmd
@@ -145,12 +145,12 @@ func (o diffOptions) versions(ctx context.Context, c *client) (a, b job.Ref, err
 }
 
 func printDiff(w io.Writer, style render.Style, d reprocess.Diff) error {
-	t := render.NewTable("what", "keys")
+	t := render.NewTable("what", ">keys")
 	for _, row := range []struct {
 		what string
 		n    int64
 	}{{"only in " + d.A, d.OnlyA}, {"only in " + d.B, d.OnlyB}, {"changed", d.Changed}, {"same", d.Same}} {
-		t.Add(render.Text(row.what), render.Text(fmt.Sprint(row.n)))
+		t.Add(render.Text(row.what), number(style, &row.n))
 	}
 	if err := t.Write(w, style); err != nil {
 		return err

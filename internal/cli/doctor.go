@@ -142,15 +142,10 @@ func (e *examination) brokers(ctx context.Context) {
 		e.failed(ctx, check, err)
 		return
 	}
-	short, cancel := context.WithTimeout(ctx, doctorPatience)
-	defer cancel()
 	began := e.sys.Now()
-	id, err := admin.ClusterID(short)
+	id, err := askedCluster(ctx, admin, k.Brokers, doctorPatience)
 	if err != nil {
 		admin.Close()
-		if short.Err() != nil && ctx.Err() == nil {
-			err = &kafka.ConnectError{Brokers: k.Brokers, Err: fmt.Errorf("no answer in %s", doctorPatience)}
-		}
 		e.failed(ctx, check, err)
 		return
 	}
@@ -163,10 +158,13 @@ func (r doctorResult) print(w io.Writer, style render.Style) error {
 	tones := map[string]render.Tone{healthOK: render.Good, healthWarning: render.Warn, healthFailed: render.Bad, healthSkipped: render.Dim}
 	for _, f := range r.Findings {
 		detail := f.Detail
-		if f.Next != nil {
+		if f.Next != nil && !style.People {
 			detail += "; next: " + *f.Next
 		}
 		t.Add(render.Text(f.Check), render.Toned(tones[f.Health], f.Health), render.Text(detail))
+		if f.Next != nil && style.People {
+			t.Add(render.Text(""), render.Text(""), render.Text("next: "+*f.Next))
+		}
 	}
 	return t.Write(w, style)
 }

@@ -19,10 +19,10 @@ func document(cmd *cobra.Command) string {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, "\n## Examples\n\n```\n%s\n```\n", dedent(cmd.Example))
 	}
-	if own := visible(cmd); len(own) > 0 {
-		b.WriteString("\n## Commands\n\n| command | does |\n| --- | --- |\n")
-		for _, c := range own {
-			fmt.Fprintf(&b, "| [%s](%s) | %s |\n", c.CommandPath(), page(c), c.Short)
+	if len(visible(cmd)) > 0 {
+		b.WriteString("\n## Commands\n")
+		for _, g := range append([]*cobra.Group{{}}, cmd.Groups()...) {
+			commandTable(&b, g, visible(cmd))
 		}
 	}
 	flagTable(&b, "Flags", cmd.NonInheritedFlags())
@@ -30,11 +30,32 @@ func document(cmd *cobra.Command) string {
 	if _, grouped := cmd.Annotations[timeoutKey]; cmd.HasParent() && cmd.Runnable() {
 		limit := "30s"
 		if grouped {
-			limit = strings.Replace(cmd.Annotations[timeoutKey], noTimeout, "none", 1)
+			limit = cmd.Annotations[timeoutKey]
+		}
+		if limit == noTimeout {
+			limit = "none"
 		}
 		fmt.Fprintf(&b, "\nDefault of `--timeout`: %s. Exit codes: [exit-codes.md](../exit-codes.md).\n", limit)
 	}
 	return b.String()
+}
+
+// commandTable lists the commands of one group; those without a group belong to the empty one.
+func commandTable(b *strings.Builder, g *cobra.Group, all []*cobra.Command) {
+	begun := false
+	for _, c := range all {
+		if c.GroupID != g.ID {
+			continue
+		}
+		if !begun {
+			if g.Title != "" {
+				fmt.Fprintf(b, "\n### %s\n", strings.TrimSuffix(g.Title, ":"))
+			}
+			b.WriteString("\n| command | does |\n| --- | --- |\n")
+			begun = true
+		}
+		fmt.Fprintf(b, "| [%s](%s) | %s |\n", c.CommandPath(), page(c), c.Short)
+	}
 }
 
 // page is the file name of a command's reference page.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,16 +15,13 @@ import (
 )
 
 type dropOptions struct {
-	*app
-	job       job.Name
-	keepView  bool
-	yes       bool
-	dryRun    bool
-	waitAgent duration
+	removeOptions
+	job      job.Name
+	keepView bool
 }
 
 func newDrop(a *app, run func(context.Context, dropOptions) error) *cobra.Command {
-	o := dropOptions{app: a}
+	o := dropOptions{removeOptions: removeOptions{app: a}}
 	cmd := &cobra.Command{
 		Use:   "drop JOB",
 		Short: "Remove a job: its work, view, tables and consumer groups",
@@ -52,9 +48,7 @@ the job's name, elsewhere it needs --yes. Once begun it is finished by an agent,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.keepView, "keep-view", false, "keep the view and the table that it reads")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
-	waitAgentFlag(f, &o.waitAgent)
+	o.add(f)
 	return cmd
 }
 
@@ -68,8 +62,8 @@ type dropResult struct {
 }
 
 func runDrop(ctx context.Context, o dropOptions) error {
-	if !o.yes && !o.dryRun && !o.sys.InTTY {
-		return &job.Refusal{Code: job.ExitUsage, Cause: "drop removes a job: off a terminal it needs --yes", Next: "add --yes, or look first with --dry-run"}
+	if err := o.mayAsk("drop removes a job"); err != nil {
+		return err
 	}
 	c, err := o.client(ctx)
 	if err != nil {
@@ -142,13 +136,6 @@ func planLines(r reprocess.Removal) string {
 
 // confirm asks for the job's name on the terminal.
 func (o dropOptions) confirm(plan reprocess.Removal) error {
-	if o.yes {
-		return nil
-	}
-	o.tell("drop job %s:%s\ntype the job's name to do it: ", o.job, planLines(plan))
-	line, err := bufio.NewReader(o.sys.In).ReadString('\n')
-	if err == nil && strings.TrimSpace(line) == string(o.job) {
-		return nil
-	}
-	return &job.Refusal{Code: job.ExitUsage, Cause: "not confirmed: nothing was done"}
+	return o.confirmed(fmt.Sprintf("drop job %s:%s\ntype the job's name to do it: ", o.job, planLines(plan)),
+		func(answer string) bool { return answer == string(o.job) })
 }

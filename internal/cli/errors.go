@@ -82,6 +82,7 @@ func explain(ctx context.Context, err error) failure {
 		f.Code, f.Causes = job.ExitInterrupted, []string{errInterrupted.Error()}
 	case errors.Is(cause, errTimeout):
 		f.Code, f.Causes = job.ExitTimeout, []string{timeoutCause(err)}
+		_, f.Next = unreachable(err, f) // what did not answer in time is a thing to look at
 	default:
 		f.Code, f.Next = unreachable(err, f)
 	}
@@ -115,8 +116,18 @@ func unreachable(err error, f failure) (job.ExitCode, string) {
 	return f.Code, f.Next
 }
 
+// timeoutCause says what the command was waiting for when its time was over, where that is known.
 func timeoutCause(err error) string {
-	if err == nil || errors.Is(err, errTimeout) || errors.Is(err, context.DeadlineExceeded) {
+	var (
+		database *pg.ConnectError
+		broker   *kafka.ConnectError
+	)
+	switch {
+	case errors.As(err, &database):
+		return errTimeout.Error() + ": no answer from PostgreSQL at " + database.Host
+	case errors.As(err, &broker):
+		return errTimeout.Error() + ": no answer from Kafka at " + strings.Join(broker.Brokers, ",")
+	case err == nil || errors.Is(err, errTimeout) || errors.Is(err, context.DeadlineExceeded):
 		return errTimeout.Error()
 	}
 	return errTimeout.Error() + ": " + oneLine(err)

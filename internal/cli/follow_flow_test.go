@@ -136,7 +136,9 @@ func TestInterruptEndsTheCommandAndNotTheDeployment(t *testing.T) {
 func TestWaitEndsSoonWithTheCauseWhenTheVersionFails(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
-	f.start("deploy", pageviews(), "-o", "json")
+	f.start("deploy", pageviews(), "--detach", "--quiet")
+	f.ends(job.ExitOK)
+	f.start("wait", "pageviews", "v1", "--for", "live", "-o", "json")
 	f.errs.await(t, "pageviews v1 staged")
 	f.exec(`UPDATE kappactl.version SET phase = 'failed', exit_code = 1, error = 'segment 3: cast', ended_at = clock_timestamp()`)
 	f.exec(`UPDATE kappactl.deployment SET state = 'failed', exit_code = 1, message = 'segment 3: cast', ended_at = clock_timestamp()`)

@@ -61,6 +61,18 @@ func newHelp(a *app) *cobra.Command {
 	}
 }
 
+// helpOf is show, but for words behind a group that are none of its commands, as in "kappactl statsu --help": a script must not take
+// that for done.
+func (a *app) helpOf(show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, args []string) {
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+			a.wrong = unknownCommand(cmd, words[0])
+			return
+		}
+		show(cmd, args)
+	}
+}
+
 // unknownTopic suggests the nearest topic, else the nearest command.
 func unknownTopic(at *cobra.Command, name string) error {
 	var names []string

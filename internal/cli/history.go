@@ -37,7 +37,7 @@ promotes, rollbacks and their causes. They stay when versions are retired and wh
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().IntVar(&o.limit, "limit", 100, "how many of the newest events")
+	cmd.Flags().IntVar(&o.limit, "limit", 100, "the newest `N` events")
 	return cmd
 }
 

@@ -77,18 +77,19 @@ func TestDeployFlags(t *testing.T) {
 
 func TestActFlags(t *testing.T) {
 	expect(t, newPromote, promoteOptions{
-		target: at("pageviews", 3), ignoreSnapshots: true, liveIsDown: true, dryRun: true, waitAgent: duration{value: time.Minute, set: true},
+		actOptions:      actOptions{target: at("pageviews", 3), dryRun: true, waitAgent: duration{value: time.Minute, set: true}},
+		ignoreSnapshots: true, liveIsDown: true,
 	}, "pageviews", "v3", "--ignore-snapshots", "--live-is-down", "--dry-run", "--wait-agent", "1m")
-	expect(t, newPromote, promoteOptions{target: at("pageviews", 3)}, "pageviews", "3")
-	expect(t, newPromote, promoteOptions{target: at("pageviews", 3)}, "pageviews/v3")
-	expect(t, newPromote, promoteOptions{target: target{Job: "pageviews"}}, "pageviews")
-	expect(t, newRollback, rollbackOptions{target: at("pageviews", 1), stale: true, ignoreSnapshots: true}, "pageviews", "v1", "--stale", "--ignore-snapshots")
+	expect(t, newPromote, promoteOptions{actOptions: actOptions{target: at("pageviews", 3)}}, "pageviews", "3")
+	expect(t, newPromote, promoteOptions{actOptions: actOptions{target: at("pageviews", 3)}}, "pageviews/v3")
+	expect(t, newPromote, promoteOptions{actOptions: actOptions{target: target{Job: "pageviews"}}}, "pageviews")
+	expect(t, newRollback, rollbackOptions{actOptions: actOptions{target: at("pageviews", 1)}, stale: true, ignoreSnapshots: true}, "pageviews", "v1", "--stale", "--ignore-snapshots")
 	expect(t, newAbort, actOptions{target: target{Job: "a"}, dryRun: true}, "a", "--dry-run")
 	expect(t, newPause, actOptions{target: at("a", 2)}, "a", "v2")
 	expect(t, newResume, resumeOptions{actOptions: actOptions{target: at("a", 2), dryRun: true}}, "a", "v2", "--dry-run")
 	one := at("a", 2)
-	expect(t, newRetire, retireOptions{target: &one, now: true, yes: true}, "a", "v2", "--now", "-y")
-	expect(t, newRetire, retireOptions{allExpired: true, dryRun: true}, "--all-expired", "--dry-run")
+	expect(t, newRetire, retireOptions{removeOptions: removeOptions{yes: true}, target: &one, now: true}, "a", "v2", "--now", "-y")
+	expect(t, newRetire, retireOptions{removeOptions: removeOptions{dryRun: true}, allExpired: true}, "--all-expired", "--dry-run")
 	if _, _, err := parsed(t, newRetire, "a", "v2", "--all-expired"); err == nil {
 		t.Error("retire --all-expired took a version")
 	}
@@ -105,8 +106,8 @@ func TestAdoptFlags(t *testing.T) {
 }
 
 func TestDropFlags(t *testing.T) {
-	expect(t, newDrop, dropOptions{job: "a", keepView: true, yes: true}, "a", "--keep-view", "-y")
-	expect(t, newDrop, dropOptions{job: "a", dryRun: true}, "a", "--dry-run")
+	expect(t, newDrop, dropOptions{removeOptions: removeOptions{yes: true}, job: "a", keepView: true}, "a", "--keep-view", "-y")
+	expect(t, newDrop, dropOptions{removeOptions: removeOptions{dryRun: true}, job: "a"}, "a", "--dry-run")
 	if _, _, err := parsed(t, newDrop, "a/v2"); err == nil {
 		t.Error("drop took a version")
 	}

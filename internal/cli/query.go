@@ -62,7 +62,7 @@ formats hold every digit. When there are more rows than --limit it says so on th
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().IntVar(&o.limit, "limit", 100, "at most this many rows")
+	cmd.Flags().IntVar(&o.limit, "limit", 100, "at most `N` rows")
 	return cmd
 }
 

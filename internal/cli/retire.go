@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,17 +15,14 @@ import (
 )
 
 type retireOptions struct {
-	*app
+	removeOptions
 	target     *target // nil with --all-expired over every job
 	allExpired bool
 	now        bool
-	yes        bool
-	dryRun     bool
-	waitAgent  duration
 }
 
 func newRetire(a *app, run func(context.Context, retireOptions) error) *cobra.Command {
-	o := retireOptions{app: a}
+	o := retireOptions{removeOptions: removeOptions{app: a}}
 	cmd := &cobra.Command{
 		Use:   "retire [JOB [VERSION]]",
 		Short: "Remove a standby version: its work, tables and consumer group",
@@ -55,15 +51,13 @@ terminal it needs --yes.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.allExpired, "all-expired", false, "every standby version whose rollback window is over")
 	f.BoolVar(&o.now, "now", false, "do not wait for the end of the rollback window")
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
-	waitAgentFlag(f, &o.waitAgent)
+	o.add(f)
 	return cmd
 }
 
 func runRetire(ctx context.Context, o retireOptions) error {
-	if !o.yes && !o.dryRun && !o.sys.InTTY {
-		return &job.Refusal{Code: job.ExitUsage, Cause: "retire drops tables: off a terminal it needs --yes", Next: "add --yes, or look first with --dry-run"}
+	if err := o.mayAsk("retire drops tables"); err != nil {
+		return err
 	}
 	if !o.allExpired {
 		return o.one(*o.target).run(ctx)
@@ -137,17 +131,11 @@ func expiredStandbys(jobs []reprocess.Status, now time.Time) ([]target, error) {
 
 // confirm asks on the terminal.
 func (o retireOptions) confirm(ref job.Ref) error {
-	if o.yes {
-		return nil
-	}
+	question := fmt.Sprintf("retire %s %s and drop its table %s? [y/N] ", ref.Job, ref.Number, ref.Table())
 	if ref.Adopted() {
-		o.tell("retire %s %s, after which readers cannot go back to it? Its table %s stays. [y/N] ", ref.Job, ref.Number, ref.Table())
-	} else {
-		o.tell("retire %s %s and drop its table %s? [y/N] ", ref.Job, ref.Number, ref.Table())
+		question = fmt.Sprintf("retire %s %s, after which readers cannot go back to it? Its table %s stays. [y/N] ", ref.Job, ref.Number, ref.Table())
 	}
-	line, err := bufio.NewReader(o.sys.In).ReadString('\n')
-	if answer := strings.ToLower(strings.TrimSpace(line)); err == nil && (answer == "y" || answer == "yes") {
-		return nil
-	}
-	return &job.Refusal{Code: job.ExitUsage, Cause: "not confirmed: nothing was done"}
+	return o.confirmed(question, func(answer string) bool {
+		return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
+	})
 }

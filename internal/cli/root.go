@@ -22,6 +22,7 @@ type app struct {
 	sys   System
 	flags globals
 	stop  context.CancelFunc // of the timeout
+	wrong error              // of a command line that asks for help about a command that there is not
 }
 
 // globals are the flags that every command takes.
@@ -41,6 +42,9 @@ func Run(ctx context.Context, sys System, args []string) job.ExitCode {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	defer a.stop()
+	if err == nil {
+		err = a.wrong
+	}
 	if err == nil {
 		return job.ExitOK
 	}
@@ -81,12 +85,20 @@ readers use in one transaction. The old version stays warm for a one-command rol
 	root.SetErr(a.sys.Err)
 	root.SetIn(a.sys.In)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%s", err) })
+	root.SetFlagErrorFunc(wrongFlag)
 	a.globalFlags(root)
-	root.AddCommand(commands(a)...)
+	for _, g := range commands(a) {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+			root.AddCommand(c)
+		}
+	}
 	a.completeTargets(root)
 	a.completeFlags(root)
 	root.SetHelpCommand(newHelp(a))
+	root.SetHelpCommandGroupID(groupOthers)
+	root.SetHelpFunc(a.helpOf(root.HelpFunc()))
 	return root
 }
 
@@ -94,7 +106,7 @@ func (a *app) globalFlags(root *cobra.Command) {
 	a.flags.output = choice{value: "table", of: outputs()}
 	f := root.PersistentFlags()
 	f.String("config", "", "settings `FILE` (default: KAPPACTL_CONFIG, ./kappactl.yaml, then the user's config folder)")
-	f.String("context", "", "context of the settings file to use")
+	f.String("context", "", "`NAME` of the context of the settings file to use")
 	settingFlags(f, false)
 	f.VarP(&a.flags.output, "output", "o", "how results are printed")
 	f.Var(&a.flags.timeout, "timeout", "give up after this time with exit code 4; 0 = never (default: see the command)")

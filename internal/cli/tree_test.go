@@ -84,6 +84,16 @@ func TestWrongCommandLines(t *testing.T) {
 	}
 }
 
+func TestUnknownFlagSuggestsTheNearest(t *testing.T) {
+	for flag, near := range map[string]string{"--dryrun": "; did you mean --dry-run?", "--timout": "; did you mean --timeout?", "--verbose": "", "-z": ""} {
+		_, _, errs := runCLI(t, "promote", "pageviews", flag)
+		line, _, _ := strings.Cut(errs, "\n")
+		if !strings.HasPrefix(line, "error: unknown ") || strings.Contains(line, "mean") != (near != "") || !strings.HasSuffix(line, near) {
+			t.Errorf("%s: %s", flag, errs)
+		}
+	}
+}
+
 func TestUnknownCommandSuggestsTheNearest(t *testing.T) {
 	_, _, errs := runCLI(t, "deplyo")
 	want := "error: unknown command \"deplyo\" for \"kappactl\"\nusage: kappactl [flags]\nnext: kappactl deploy\n"

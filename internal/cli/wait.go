@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,7 @@ the reason. Nothing is changed; without --timeout it waits for ever. --output js
 		Annotations: map[string]string{timeoutKey: noTimeout},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if until.value == "" {
-				return usage(cmd, "missing flag --for")
+				return usage(cmd, "missing flag --for: %s", strings.Join(until.of, ", "))
 			}
 			o.goal = goal(until.value)
 			if o.target, err = parseTarget(cmd, args); err != nil {
@@ -38,7 +39,7 @@ the reason. Nothing is changed; without --timeout it waits for ever. --output js
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().Var(&until, "for", "caught_up, verified, live, settled or retired")
+	cmd.Flags().Var(&until, "for", "how far it has to come (required)")
 	reportFlag(cmd.Flags(), &o.report)
 	return cmd
 }

@@ -29,16 +29,16 @@ func Options() []Option {
 
 func connectionOptions() []Option {
 	return []Option{
-		{Name: "brokers", Flag: "brokers", Env: "KAPPACTL_BROKERS", Usage: "Kafka brokers, HOST:PORT[,HOST:PORT]", set: setBrokers},
-		{Name: "dsn", Flag: "dsn", Env: "KAPPACTL_DSN", Usage: "PostgreSQL connection string (use PGPASSWORD or PGPASSFILE for the password)", set: setDSN},
+		{Name: "brokers", Flag: "brokers", Env: "KAPPACTL_BROKERS", Usage: "Kafka brokers, `HOST:PORT`[,HOST:PORT]", set: setBrokers},
+		{Name: "dsn", Flag: "dsn", Env: "KAPPACTL_DSN", Usage: "PostgreSQL connection string, `URL` or key=value (PGPASSWORD or PGPASSFILE for the password)", set: setDSN},
 		{Name: "dsn_password_file", Env: "KAPPACTL_DSN_PASSWORD_FILE", Usage: "file with the database password", set: func(s *Settings, text string) error {
 			s.Password = Source{File: text}
 			s.forget("dsn_password_command")
 			return nil
 		}},
-		{Name: "schema", Flag: "schema", Env: "KAPPACTL_SCHEMA", Usage: "control schema", set: into(func(s *Settings) *string { return &s.Schema }, schemaName)},
-		{Name: "http", Flag: "http", Env: "KAPPACTL_HTTP", Usage: "address that serve listens on", Serve: true, set: into(func(s *Settings) *string { return &s.HTTP }, hostPort)},
-		{Name: "checks.role", Flag: "checks-role", Env: "KAPPACTL_CHECKS_ROLE", Usage: "PostgreSQL role that checks run as", Serve: true, set: into(func(s *Settings) *string { return &s.Checks.Role }, schemaName)},
+		{Name: "schema", Flag: "schema", Env: "KAPPACTL_SCHEMA", Usage: "`NAME` of the control schema", set: into(func(s *Settings) *string { return &s.Schema }, schemaName)},
+		{Name: "http", Flag: "http", Env: "KAPPACTL_HTTP", Usage: "`ADDRESS` that serve listens on", Serve: true, set: into(func(s *Settings) *string { return &s.HTTP }, hostPort)},
+		{Name: "checks.role", Flag: "checks-role", Env: "KAPPACTL_CHECKS_ROLE", Usage: "PostgreSQL `ROLE` that checks run as", Serve: true, set: into(func(s *Settings) *string { return &s.Checks.Role }, schemaName)},
 	}
 }
 
@@ -75,13 +75,13 @@ func kafkaOptions() []Option {
 
 func agentOptions() []Option {
 	return []Option{
-		{Name: "agent.memory", Flag: "memory", Env: "KAPPACTL_MEMORY", Usage: "memory for fetch buffers and SQL, such as 1GB", Serve: true, set: into(func(s *Settings) *int64 { return &s.Agent.Memory }, memorySize)},
-		{Name: "agent.temp", Flag: "temp", Env: "KAPPACTL_TEMP", Usage: "folder for spilling", Serve: true, set: into(func(s *Settings) *string { return &s.Agent.Temp }, asIs)},
-		{Name: "agent.replays", Flag: "replays", Env: "KAPPACTL_REPLAYS", Usage: "versions that replay at once, over all agents", Serve: true, set: into(func(s *Settings) *int { return &s.Agent.Replays }, countOf)},
-		{Name: "agent.lease", Flag: "lease", Env: "KAPPACTL_LEASE", Usage: "how long a claim outlives its agent", Serve: true, set: into(func(s *Settings) *time.Duration { return &s.Agent.Lease }, within(500*time.Millisecond, 10*time.Minute))},
-		{Name: "agent.heartbeat", Flag: "heartbeat", Env: "KAPPACTL_HEARTBEAT", Usage: "how often the agent says that it lives", Serve: true, set: into(func(s *Settings) *time.Duration { return &s.Agent.Heartbeat }, within(50*time.Millisecond, 4*time.Second))},
-		{Name: "agent.poll", Flag: "poll", Env: "KAPPACTL_POLL", Usage: "how often the agent looks for work", Serve: true, set: into(func(s *Settings) *time.Duration { return &s.Agent.Poll }, within(20*time.Millisecond, time.Minute))},
-		{Name: "agent.log", Flag: "log", Env: "KAPPACTL_LOG", Usage: "text or json", Serve: true, set: into(func(s *Settings) *string { return &s.Agent.Log }, oneOf("text", "json"))},
+		{Name: "agent.memory", Flag: "memory", Env: "KAPPACTL_MEMORY", Usage: "memory for fetch buffers and SQL, a `SIZE` such as 1GB", Serve: true, set: into(func(s *Settings) *int64 { return &s.Agent.Memory }, memorySize)},
+		{Name: "agent.temp", Flag: "temp", Env: "KAPPACTL_TEMP", Usage: "`FOLDER` for spilling", Serve: true, set: into(func(s *Settings) *string { return &s.Agent.Temp }, asIs)},
+		{Name: "agent.replays", Flag: "replays", Env: "KAPPACTL_REPLAYS", Usage: "at most `N` versions replay at once, over all agents", Serve: true, set: into(func(s *Settings) *int { return &s.Agent.Replays }, countOf)},
+		{Name: "agent.lease", Flag: "lease", Env: "KAPPACTL_LEASE", Usage: "`DURATION` by which a claim outlives its agent", Serve: true, set: into(func(s *Settings) *time.Duration { return &s.Agent.Lease }, within(500*time.Millisecond, 10*time.Minute))},
+		{Name: "agent.heartbeat", Flag: "heartbeat", Env: "KAPPACTL_HEARTBEAT", Usage: "`DURATION` between two signs of life of the agent", Serve: true, set: into(func(s *Settings) *time.Duration { return &s.Agent.Heartbeat }, within(50*time.Millisecond, 4*time.Second))},
+		{Name: "agent.poll", Flag: "poll", Env: "KAPPACTL_POLL", Usage: "`DURATION` between two looks for work", Serve: true, set: into(func(s *Settings) *time.Duration { return &s.Agent.Poll }, within(20*time.Millisecond, time.Minute))},
+		{Name: "agent.log", Flag: "log", Env: "KAPPACTL_LOG", Usage: "`FORMAT` of its log, text or json", Serve: true, set: into(func(s *Settings) *string { return &s.Agent.Log }, oneOf("text", "json"))},
 	}
 }
 

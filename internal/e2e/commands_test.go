@@ -42,6 +42,7 @@ func TestLookingAtAJob(t *testing.T) {
 	t.Run("query", func(t *testing.T) { w.queries() })
 	t.Run("diff", func(t *testing.T) { w.diffs() })
 	t.Run("deadletter", func(t *testing.T) { w.deadLetters(topic) })
+	t.Run("output", func(t *testing.T) { w.outputs(topic) })
 	t.Run("pin and history", func(t *testing.T) { w.pins() })
 	t.Run("completion", func(t *testing.T) {
 		if out := w.ok("__complete", "status", ""); !strings.Contains(out, "clicks\tpublic.clicks") {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"os/exec"
 	"syscall"
 	"testing"
 
@@ -45,6 +46,10 @@ func TestPostgreSQLStoppedAtOnce(t *testing.T) {
 			result <- w.run("deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, i)), "--promote", "auto", "--wait-agent", "30s")
 		}()
 		kafkatest.Until(t, "the agent stands still "+s.when, a.stopped)
+		var waited <-chan outcome // C05
+		if i < 4 {                // the versions that are deployed here
+			waited = w.following("wait", "clicks", fmt.Sprintf("v%d", i+1), "--for", "live")
+		}
 		server.Crash(t)
 		if err := a.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 			t.Fatal(err)
@@ -55,6 +60,11 @@ func TestPostgreSQLStoppedAtOnce(t *testing.T) {
 		server.Start(t)
 		if o := <-result; o.code != 0 {
 			t.Fatalf("deploy, PostgreSQL stopped %s: exit %d\n%s%s", s.when, o.code, o.stdout, o.stderr)
+		}
+		if waited != nil {
+			if o := <-waited; o.code != 0 {
+				t.Errorf("wait, PostgreSQL stopped %s: exit %d\n%s%s", s.when, o.code, o.stdout, o.stderr)
+			}
 		}
 		kafkatest.Until(t, "everything is counted", func() bool {
 			var live int
@@ -68,6 +78,24 @@ func TestPostgreSQLStoppedAtOnce(t *testing.T) {
 		w.equalAfter(pgStopped, s.when, "clicks")
 		a.stop()
 	}
+}
+
+// following starts a command that waits and returns when it has begun to: once it has said how far the version is.
+func (w *world) following(args ...string) <-chan outcome {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), w.bin, args...)
+	stdout, stderr := &transcript{}, &transcript{}
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = w.env(), w.dir, stdout, stderr
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	result := make(chan outcome, 1)
+	go func() {
+		_ = cmd.Wait() // its exit code says it
+		result <- outcome{args: args, code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+	}()
+	kafkatest.Until(w.t, "the command says how far it is", func() bool { return stderr.String() != "" })
+	return result
 }
 
 // on makes dsn the database of all commands and of the test's own questions.

@@ -60,12 +60,16 @@ func TestCellsStayOnOneLineAndCarryNoEscapes(t *testing.T) {
 	}
 }
 
-func TestLastColumnIsCutToTheTerminal(t *testing.T) {
+func TestLastColumnGoesOnInLinesOfItsOwn(t *testing.T) {
 	tab := NewTable("a", "reason")
-	tab.Add(Text("x"), Text(strings.Repeat("é", 50)))
-	lines := strings.Split(write(t, tab, Style{People: true, Width: 30}), "\n")
-	if got := []rune(lines[1]); len(got) != 30 || got[29] != '…' {
-		t.Errorf("line of %d runes: %s", len(got), lines[1])
+	tab.Add(Text("x"), Text(strings.Repeat("é", 30)+" nothing is left out of it"))
+	tab.Add(Text("y"), Text("short"))
+	want := "A  REASON\nx  " + strings.Repeat("é", 27) + "\n   ééé nothing is left out of\n   it\ny  short\n"
+	if diff := cmp.Diff(want, write(t, tab, Style{People: true, Width: 30})); diff != "" {
+		t.Error(diff)
+	}
+	if got := write(t, tab, Style{Width: 30}); strings.Count(got, "\n") != 3 {
+		t.Errorf("a row for programs is one line: %q", got)
 	}
 }
 

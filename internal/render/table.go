@@ -2,6 +2,7 @@ package render
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -102,7 +103,7 @@ func (t *Table) aligned(s Style) string {
 	return b.String()
 }
 
-// widths are the columns' widths; the last one shrinks to what the terminal leaves, but not below 20.
+// widths are the columns' widths; the last one shrinks to what the terminal leaves, but not below 20: it goes on in lines of its own.
 func (t *Table) widths(terminal int) []int {
 	widths := make([]int, len(t.columns))
 	total := 0
@@ -121,10 +122,23 @@ func (t *Table) widths(terminal int) []int {
 }
 
 func (t *Table) line(b *strings.Builder, s Style, widths []int, row []Cell) {
+	if len(row) == 0 {
+		return
+	}
+	last := len(row) - 1
+	parts := wrap(row[last].Text, widths[last])
+	first := append(slices.Clone(row[:last]), Cell{Text: parts[0], Tone: row[last].Tone})
+	t.oneLine(b, s, widths, first)
+	for _, part := range parts[1:] {
+		t.oneLine(b, s, widths, append(make([]Cell, last), Cell{Text: part, Tone: row[last].Tone}))
+	}
+}
+
+func (t *Table) oneLine(b *strings.Builder, s Style, widths []int, row []Cell) {
 	var line strings.Builder
 	pending := ""
 	for i, c := range row {
-		text := cut(c.Text, widths[i])
+		text := c.Text
 		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
 		if t.columns[i].Right {
 			pending += pad
@@ -139,11 +153,22 @@ func (t *Table) line(b *strings.Builder, s Style, widths []int, row []Cell) {
 	b.WriteString(line.String() + "\n")
 }
 
-func cut(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width {
-		return s
+// wrap breaks a text into lines of at most width, between words where it can; at least one line.
+func wrap(s string, width int) []string {
+	var out []string
+	rest := []rune(s)
+	for len(rest) > width {
+		end := width
+		for end > 0 && rest[end] != ' ' {
+			end--
+		}
+		if end == 0 { // a word that is longer than a line
+			end = width
+		}
+		out = append(out, strings.TrimRight(string(rest[:end]), " "))
+		rest = []rune(strings.TrimLeft(string(rest[end:]), " "))
 	}
-	return string([]rune(s)[:width-1]) + "…"
+	return append(out, string(rest))
 }
 
 // clean keeps a cell on one line and the terminal safe from text that came from elsewhere.

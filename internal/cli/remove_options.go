@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"bufio"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// removeOptions are what commands that take something away for good have in common.
+type removeOptions struct {
+	*app
+	yes       bool
+	dryRun    bool
+	waitAgent duration
+}
+
+func (o *removeOptions) add(f *pflag.FlagSet) {
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	waitAgentFlag(f, &o.waitAgent)
+}
+
+// mayAsk refuses an act that nobody has confirmed and nobody is there to confirm. does says what the act does.
+func (o removeOptions) mayAsk(does string) error {
+	if o.yes || o.dryRun || o.sys.InTTY {
+		return nil
+	}
+	return &job.Refusal{Code: job.ExitUsage, Cause: does + ": off a terminal it needs --yes", Next: "add --yes, or look first with --dry-run"}
+}
+
+// confirmed asks on the terminal, unless --yes was given, and refuses when the answer is not the right one.
+func (o removeOptions) confirmed(question string, right func(answer string) bool) error {
+	if o.yes {
+		return nil
+	}
+	o.tell("%s", question)
+	line, err := bufio.NewReader(o.sys.In).ReadString('\n')
+	if err == nil && right(strings.TrimSpace(line)) {
+		return nil
+	}
+	if err != nil {
+		o.tell("\n") // nobody ended the line of the question
+	}
+	return &job.Refusal{Code: job.ExitUsage, Cause: "not confirmed: nothing was done", Next: "the same command again; --dry-run shows what it would do, --yes does not ask"}
+}
