@@ -13,6 +13,7 @@ import (
 
 // asGroup makes cmd one that only holds others: alone, or with a word that is none of them, it is a usage error.
 func asGroup(cmd *cobra.Command) {
+	cmd.Use += " COMMAND"
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {

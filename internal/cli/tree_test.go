@@ -96,7 +96,7 @@ func TestUnknownFlagSuggestsTheNearest(t *testing.T) {
 
 func TestUnknownCommandSuggestsTheNearest(t *testing.T) {
 	_, _, errs := runCLI(t, "deplyo")
-	want := "error: unknown command \"deplyo\" for \"kappactl\"\nusage: kappactl [flags]\nnext: kappactl deploy\n"
+	want := "error: unknown command \"deplyo\" for \"kappactl\"\nusage: kappactl COMMAND [flags]\nnext: kappactl deploy\n"
 	if diff := cmp.Diff(want, errs); diff != "" {
 		t.Error(diff)
 	}

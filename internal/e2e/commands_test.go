@@ -48,7 +48,10 @@ func TestLookingAtAJob(t *testing.T) {
 		if out := w.ok("__complete", "status", ""); !strings.Contains(out, "clicks\tpublic.clicks") {
 			t.Error(out)
 		}
-		if out := w.ok("__complete", "diff", "clicks", ""); !strings.Contains(out, "v1\t") || !strings.Contains(out, "v2\t") {
+		if out := w.ok("__complete", "diff", "clicks", ""); strings.Contains(out, "v1\t") || !strings.Contains(out, "v2\t") { // v1 is retired
+			t.Error(out)
+		}
+		if out := w.ok("__complete", "history", "clicks", ""); !strings.Contains(out, "v1\t") || !strings.Contains(out, "v2\t") {
 			t.Error(out)
 		}
 	})
