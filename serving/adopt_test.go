@@ -42,6 +42,7 @@ const takenOver = `CREATE TYPE public.mood AS ENUM ('ok');
 	CREATE VIEW public.nested AS SELECT more FROM public.report JOIN public.hits_by_url USING (url)`
 
 func TestAdoptPutsAViewInATablesPlaceAndReadersNoticeNothing(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	reader, owner := newRole(t, pool, ""), newRole(t, pool, "")
 	exec(t, pool, takenOver)
@@ -101,6 +102,7 @@ func mustJSON(t *testing.T, c Contract) json.RawMessage {
 }
 
 func TestAdoptTakesEveryKindOfRelationThatHoldsRows(t *testing.T) {
+	t.Parallel()
 	for kind, sql := range map[string]string{
 		"partitioned table": `CREATE TABLE public.hits_by_url (url text) PARTITION BY LIST (url); CREATE TABLE public.some PARTITION OF public.hits_by_url DEFAULT`,
 		"materialized view": `CREATE MATERIALIZED VIEW public.hits_by_url AS SELECT '/a'::text AS url`,
@@ -135,6 +137,7 @@ const selectReads = `SELECT DISTINCT t.relname::text FROM pg_rewrite r JOIN pg_d
 	JOIN pg_class t ON t.oid = d.refobjid JOIN pg_class v ON v.oid = r.ev_class WHERE v.relname = $1 AND t.oid <> v.oid`
 
 func TestAdoptRefusesWhatItCannotKeep(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		sql   string
 		code  job.ExitCode
@@ -161,6 +164,7 @@ func TestAdoptRefusesWhatItCannotKeep(t *testing.T) {
 }
 
 func TestInspectListsWhatStaysWithTheTable(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	exec(t, pool, `CREATE TABLE public.hits_by_url (url text PRIMARY KEY, parent text REFERENCES public.hits_by_url (url), n int GENERATED ALWAYS AS IDENTITY);
 		CREATE TABLE public.child (url text REFERENCES public.hits_by_url (url));
@@ -180,6 +184,7 @@ func TestInspectListsWhatStaysWithTheTable(t *testing.T) {
 }
 
 func TestAdoptNamesTheMissingRight(t *testing.T) {
+	t.Parallel()
 	pool, dsn := pgtest.New(t)
 	agent, owner := newRole(t, pool, "LOGIN PASSWORD 'secret'"), newRole(t, pool, "")
 	exec(t, pool, `CREATE TABLE public.hits_by_url (url text); GRANT CREATE, USAGE ON SCHEMA public TO `+agent+`, `+owner+`;

@@ -66,6 +66,7 @@ func TestCheckOfAFirstVersionPasses(t *testing.T) {
 }
 
 func TestCheckLetsAColumnGoThatTheLiveVersionLacksAnyway(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	wide := with(hits(), "extra", "bigint")
 	made(t, pool, ref(1), hits(), "/a")
@@ -80,6 +81,7 @@ func TestCheckLetsAColumnGoThatTheLiveVersionLacksAnyway(t *testing.T) {
 }
 
 func TestCreateRefusesAComputedColumnThatChangesItsType(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	computed := func(expr string) job.Layout {
 		l := hits()

@@ -24,6 +24,7 @@ func computed(columns ...string) job.Layout {
 
 // TestEveryShapeThatIsNoExtensionIsFoundBeforeTheReplay: PostgreSQL refuses all of them only when the view is replaced.
 func TestEveryShapeThatIsNoExtensionIsFoundBeforeTheReplay(t *testing.T) {
+	t.Parallel()
 	const id, name, code, price = "views::integer", "url::text", "url::varchar(10)", "total::numeric(10,2)"
 	first := computed("id", id, "name", name, "code", code, "price", price)
 	pool, _ := pgtest.New(t)
@@ -64,6 +65,7 @@ func TestEveryShapeThatIsNoExtensionIsFoundBeforeTheReplay(t *testing.T) {
 }
 
 func TestWhatDependsOnTheViewIsKeptOverPromoteAndRollback(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	reader := newRole(t, pool, "")
 	wide := with(hits(), "extra", "bigint")
@@ -94,6 +96,7 @@ func TestWhatDependsOnTheViewIsKeptOverPromoteAndRollback(t *testing.T) {
 // TestAPreparedSelectStar: over flips of one shape a client that has prepared it sees no error; over one that adds a column it
 // sees PostgreSQL's once a statement, while our own connections, which prepare nothing, see none.
 func TestAPreparedSelectStar(t *testing.T) {
+	t.Parallel()
 	pool, dsn := pgtest.New(t)
 	wide := with(hits(), "extra", "bigint")
 	made(t, pool, ref(1), hits(), "/a")

@@ -135,6 +135,7 @@ func switchUnderLoad(ctx context.Context, pool *pg.Pool, c job.ViewChange) error
 }
 
 func TestASwitchBehindAnIdleReaderGivesUpAndLeavesNoQueue(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	made(t, pool, ref(1), hits(), "/a")
 	made(t, pool, ref(2), hits(), "/a")

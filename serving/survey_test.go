@@ -11,6 +11,7 @@ import (
 
 // TestWhatPeopleAddedToAVersionsTableIsListed: all of it and nothing that is ours.
 func TestWhatPeopleAddedToAVersionsTableIsListed(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	l := hits()
 	l.Indexes = [][]string{{"url"}}
@@ -56,6 +57,7 @@ func TestWhatPeopleAddedToAVersionsTableIsListed(t *testing.T) {
 
 // TestWhatReadsTheViewIsListed with what stands on what it reads left to itself.
 func TestWhatReadsTheViewIsListed(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	made(t, pool, ref(1), hits(), "/a")
 	switched(t, pool, to(1, hits(), nil))

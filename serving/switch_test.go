@@ -28,6 +28,7 @@ func decode(t *testing.T, contract json.RawMessage) Contract {
 }
 
 func TestTheFirstSwitchMakesTheViewWithTheGrantsOfTheJobFile(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	analyst := newRole(t, pool, "")
 	made(t, pool, ref(1), hits(), "/a")
@@ -55,6 +56,7 @@ func TestTheFirstSwitchMakesTheViewWithTheGrantsOfTheJobFile(t *testing.T) {
 }
 
 func TestOwnerGrantsOptionsAndCommentAreTheSameAfterPromoteAndRollback(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	reader, lender, columns, owner := newRole(t, pool, ""), newRole(t, pool, ""), newRole(t, pool, ""), newRole(t, pool, "")
 	made(t, pool, ref(1), hits(), "/a")
@@ -87,6 +89,7 @@ func TestOwnerGrantsOptionsAndCommentAreTheSameAfterPromoteAndRollback(t *testin
 }
 
 func TestAGrantOfTheJobFileThatAPersonTookBackStaysTaken(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	a, b := newRole(t, pool, ""), newRole(t, pool, "")
 	made(t, pool, ref(1), hits())
@@ -103,6 +106,7 @@ func TestAGrantOfTheJobFileThatAPersonTookBackStaysTaken(t *testing.T) {
 }
 
 func TestAGrantThatLeavesTheJobFileIsTakenBackAndNoOther(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	a, b, byHand, lender := newRole(t, pool, ""), newRole(t, pool, ""), newRole(t, pool, ""), newRole(t, pool, "")
 	made(t, pool, ref(1), hits())
@@ -134,6 +138,7 @@ func TestAGrantThatLeavesTheJobFileIsTakenBackAndNoOther(t *testing.T) {
 }
 
 func TestReadersOfASecurityInvokerViewReadTheNextVersionToo(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	reader := newRole(t, pool, "")
 	made(t, pool, ref(1), hits(), "/a")
@@ -179,6 +184,7 @@ func TestAGrantOnAColumnHoldsForTheNextVersion(t *testing.T) {
 }
 
 func TestAVersionThatLacksAColumnServesNullOfItsType(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	wide := with(with(hits(), "longest", "numeric(8,3)"), "name", `text`)
 	wide.States[len(wide.States)-1].Type = `text COLLATE "POSIX"`
@@ -205,6 +211,7 @@ func TestAVersionThatLacksAColumnServesNullOfItsType(t *testing.T) {
 }
 
 func TestColumnsKeepTheContractsOrderAndCollation(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	other := hits()
 	other.View = []job.ViewColumn{other.View[3], other.View[2], other.View[1], other.View[0]}
@@ -222,6 +229,7 @@ func TestColumnsKeepTheContractsOrderAndCollation(t *testing.T) {
 }
 
 func TestComputedColumnsAndWhereAreOverTheMergedRow(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	l := hits()
 	l.Lanes = 2
@@ -238,6 +246,7 @@ func TestComputedColumnsAndWhereAreOverTheMergedRow(t *testing.T) {
 
 // TestARollupWithoutKeysAlwaysHasItsOneRow: as SELECT count(*) has, also over a table that no commit has reached yet.
 func TestARollupWithoutKeysAlwaysHasItsOneRow(t *testing.T) {
+	t.Parallel()
 	for _, lanes := range []int{0, 1, 4} {
 		t.Run(fmt.Sprintf("%d lanes", lanes), func(t *testing.T) {
 			pool, _ := pgtest.New(t)
@@ -265,6 +274,7 @@ func TestARollupWithoutKeysAlwaysHasItsOneRow(t *testing.T) {
 }
 
 func TestAViewThatSomebodyDroppedIsMadeAgainFromTheContract(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	reader := newRole(t, pool, "")
 	made(t, pool, ref(1), hits(), "/a")
@@ -280,6 +290,7 @@ func TestAViewThatSomebodyDroppedIsMadeAgainFromTheContract(t *testing.T) {
 }
 
 func TestSwitchRefusesWhatIsNotOurs(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		sql      string
 		contract bool
@@ -306,6 +317,7 @@ func TestSwitchRefusesWhatIsNotOurs(t *testing.T) {
 }
 
 func TestSwitchNamesTheMissingRight(t *testing.T) {
+	t.Parallel()
 	pool, dsn := pgtest.New(t)
 	role := newRole(t, pool, "LOGIN PASSWORD 'x'")
 	made(t, pool, ref(1), hits())
@@ -322,6 +334,7 @@ func TestSwitchNamesTheMissingRight(t *testing.T) {
 }
 
 func TestSwitchRefusesGrantsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	made(t, pool, ref(1), hits())
 	for privilege, role := range map[string]string{"select": "nobody_of_that_name", "insert": "public"} {
@@ -336,6 +349,7 @@ func TestSwitchRefusesGrantsThatCannotBe(t *testing.T) {
 }
 
 func TestSwitchRefusesAColumnThatChangedItsTypeSinceTheCheck(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	a, b := with(hits(), "extra", "bigint"), with(hits(), "extra", "text")
 	made(t, pool, ref(1), a)
@@ -346,6 +360,7 @@ func TestSwitchRefusesAColumnThatChangedItsTypeSinceTheCheck(t *testing.T) {
 }
 
 func TestTakenSaysWhatStandsAtTheName(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	for want, sql := range map[string]string{
 		"":                  "SELECT 1",

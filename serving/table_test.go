@@ -12,6 +12,7 @@ import (
 )
 
 func TestCreateIndexAnalyzeAndDropCanEachBeRepeated(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	for range 2 {
 		must(t, store.Create(t.Context(), pool, ref(1), "public", hits()))
@@ -40,6 +41,7 @@ func TestCreateIndexAnalyzeAndDropCanEachBeRepeated(t *testing.T) {
 }
 
 func TestAKeyThatIsNullIsUniqueToo(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	made(t, pool, ref(1), hits())
 	exec(t, pool, `INSERT INTO hits__v1 (lane, url, hour) VALUES (0, NULL, NULL)`)
@@ -50,6 +52,7 @@ func TestAKeyThatIsNullIsUniqueToo(t *testing.T) {
 }
 
 func TestARollupWithoutKeysIsUniqueByLane(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	l := hits()
 	l.Keys, l.View = nil, l.View[2:]
@@ -63,6 +66,7 @@ func TestARollupWithoutKeysIsUniqueByLane(t *testing.T) {
 }
 
 func TestCreateRefusesWhatIsNotOurs(t *testing.T) {
+	t.Parallel()
 	for name, sql := range map[string]string{
 		"a table":                     `CREATE TABLE public.hits__v1 (lane smallint, hour timestamptz, url text, views bigint, total__s numeric)`,
 		"a view":                      `CREATE VIEW public.hits__v1 AS SELECT 1 AS lane`,
@@ -78,6 +82,7 @@ func TestCreateRefusesWhatIsNotOurs(t *testing.T) {
 }
 
 func TestCreateKeepsColumnsAndIndexesThatPeopleAdded(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	made(t, pool, ref(1), hits())
 	exec(t, pool, `ALTER TABLE hits__v1 ADD note text; CREATE INDEX by_url ON hits__v1 (url)`)
@@ -86,6 +91,7 @@ func TestCreateKeepsColumnsAndIndexesThatPeopleAdded(t *testing.T) {
 }
 
 func TestIndexMakesAnInvalidOneAgainAndRefusesAnothersName(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	made(t, pool, ref(1), hits())
 	exec(t, pool, `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'hits__v1_key'::regclass`)
@@ -98,6 +104,7 @@ func TestIndexMakesAnInvalidOneAgainAndRefusesAnothersName(t *testing.T) {
 }
 
 func TestCreateNamesTheMissingRightOrSchema(t *testing.T) {
+	t.Parallel()
 	pool, dsn := pgtest.New(t)
 	role := newRole(t, pool, "LOGIN PASSWORD 'x'")
 	exec(t, pool, `CREATE SCHEMA s; GRANT USAGE ON SCHEMA kappactl TO `+role+`; GRANT SELECT ON ALL TABLES IN SCHEMA kappactl TO `+role)
@@ -109,6 +116,7 @@ func TestCreateNamesTheMissingRightOrSchema(t *testing.T) {
 }
 
 func TestCreateRefusesComputedColumnsThatDoNotStand(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	l := hits()
 	l.View = append(l.View, job.ViewColumn{Name: "per_view", Computed: true, Finish: "totle / nullif(views, 0)"})
@@ -121,6 +129,7 @@ func TestCreateRefusesComputedColumnsThatDoNotStand(t *testing.T) {
 }
 
 func TestNamesOfEveryKind(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	names := []string{`a"b`, `a.b`, `Upper`, `select`, `ü λ 統`, strings.Repeat("n", 63), strings.Repeat("é", 31), `back\slash`, `it's`, ` `, `kappactl.x`, `$1`, `@x`}
 	l := job.Layout{Shape: job.Rollup}
@@ -152,6 +161,7 @@ func TestNamesOfEveryKind(t *testing.T) {
 }
 
 func TestNamesThatWouldBeCutAreRefusedWithTheirBytes(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	long := strings.Repeat("é", 32)
 	wantRefusal(t, store.Create(t.Context(), pool, ref(1), "public", with(hits(), long, "bigint")), job.ExitUsage, "64 bytes")
@@ -174,6 +184,7 @@ func TestShortenedNamesStayApartAndWhole(t *testing.T) {
 }
 
 func TestDropRefusesWithWhatReadsTheTable(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	made(t, pool, ref(1), hits(), "/a")
 	switched(t, pool, to(1, hits(), nil))
@@ -195,12 +206,14 @@ func TestDropRefusesWithWhatReadsTheTable(t *testing.T) {
 }
 
 func TestDropLeavesATableThatIsNotOurs(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	exec(t, pool, "CREATE TABLE public.hits__v1 (x int)")
 	wantRefusal(t, store.Drop(t.Context(), pool, ref(1), "public"), job.ExitConflict, "hits__v1")
 }
 
 func TestDropDoesNotWaitForAReaderWithoutEnd(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	made(t, pool, ref(1), hits(), "/a")
 	err := pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
@@ -219,6 +232,7 @@ func TestDropDoesNotWaitForAReaderWithoutEnd(t *testing.T) {
 }
 
 func TestIndexesOfTheJobFileAreMadeMadeAgainAndDropped(t *testing.T) {
+	t.Parallel()
 	pool, _ := pgtest.New(t)
 	l := hits()
 	l.Indexes = [][]string{{"url"}, {"url", "hour"}}

@@ -248,6 +248,7 @@ func TestUnknownHostIsNamed(t *testing.T) {
 
 // C07: a port that takes connections and never answers.
 func TestSilentPortEndsWithinTheTimeout(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -190,6 +190,7 @@ func TestARefusedPasswordIsNotSentAgainAndAgain(t *testing.T) {
 
 // TestANewPasswordIsUsedWithoutARestart has a reader that is refused, until the source of the password has the right one.
 func TestANewPasswordIsUsedWithoutARestart(t *testing.T) {
+	t.Parallel()
 	brokers, _ := withLogins(t)
 	var password atomic.Value
 	password.Store("right")

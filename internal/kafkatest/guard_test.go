@@ -12,6 +12,7 @@ import (
 
 // A process that holds the launcher's input and is killed must leave no broker behind.
 func TestBrokerEndsWhenItsOwnerIsKilled(t *testing.T) {
+	t.Parallel()
 	script, err := launcher()
 	if err != nil {
 		t.Fatal(err)

@@ -51,6 +51,7 @@ func TestRecordsKeepKeysAndTimestamps(t *testing.T) {
 }
 
 func TestRestartedBrokerKeepsItsRecordsAndItsPort(t *testing.T) {
+	t.Parallel()
 	b := StartReal(t)
 	before := b.Brokers[0]
 	Topic(t, b.Brokers, "kept", 1, nil)

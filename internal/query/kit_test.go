@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,12 @@ import (
 	"github.com/kappactl/kappactl/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(func() int { return pgtest.Run(m) }) }
+func TestMain(m *testing.M) {
+	if err := os.Setenv(trapVariable, trapSecret); err != nil { // before any engine is there; tests run beside each other
+		panic(err)
+	}
+	leaktest.Main(func() int { return pgtest.Run(m) })
+}
 
 // open gives a session that the test closes.
 func open(t testing.TB, c Config) *Session {

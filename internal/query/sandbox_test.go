@@ -16,7 +16,11 @@ type trap struct {
 	knocks         atomic.Int64
 }
 
-const trapSecret = "canary-7f3a"
+// trapVariable is in the environment of all tests, with the secret.
+const (
+	trapVariable = "KAPPACTL_TRAP"
+	trapSecret   = "canary-7f3a"
+)
 
 func setTrap(t *testing.T) *trap {
 	t.Helper()
@@ -25,7 +29,6 @@ func setTrap(t *testing.T) *trap {
 	if err := os.WriteFile(tr.file, []byte("a\n"+trapSecret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("KAPPACTL_TRAP", trapSecret)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +64,7 @@ func (tr *trap) refused(t *testing.T, query string) {
 
 // TestJobSQLReachesNothingOutside puts every way out that the engine has, and some that it had, in every place of a query.
 func TestJobSQLReachesNothingOutside(t *testing.T) {
+	t.Parallel()
 	tr := setTrap(t)
 	file, url := literal(tr.file), literal(tr.url)
 	relations := []string{
@@ -105,7 +109,7 @@ func TestJobSQLReachesNothingOutside(t *testing.T) {
 		}
 	}
 	for _, value := range []string{
-		"getenv('KAPPACTL_TRAP')", "current_setting('temp_directory')", "getvariable('x')", "current_database()", "current_schema()",
+		"getenv('" + trapVariable + "')", "current_setting('temp_directory')", "getvariable('x')", "current_database()", "current_schema()",
 		"current_user", "version()", "txid_current()", "nextval('s')", "pg_backend_pid()", "which_secret('s3://x', 's3')", "write_log('x')",
 		"(FROM read_text(" + file + "))", "(SELECT content FROM read_text(" + file + "))", "uuid()", "random()", "now()", "current_date",
 	} {
@@ -139,6 +143,7 @@ func TestJobSQLReachesNothingOutside(t *testing.T) {
 
 // TestNoTableFunctionOfTheEngineIsTaken asks the engine which it has, so that a new release brings none that is missed.
 func TestNoTableFunctionOfTheEngineIsTaken(t *testing.T) {
+	t.Parallel()
 	tr := setTrap(t)
 	s := open(t, Config{})
 	functions := mustRows(t, s, `SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type IN ('table', 'table_macro', 'pragma') ORDER BY 1`, nil)
