@@ -113,7 +113,7 @@ func (s *Store) Resolve(ctx context.Context, name job.Name, verb Verb) (job.Ref,
 	}
 	var found []job.Ref
 	for _, v := range st.versions {
-		if takes(verb, v) {
+		if verb.Takes(v.Phase, v.Paused) {
 			found = append(found, job.Ref{Job: name, Number: job.Number(v.Number)})
 		}
 	}
@@ -132,21 +132,19 @@ func (s *Store) Resolve(ctx context.Context, name job.Name, verb Verb) (job.Ref,
 	return job.Ref{}, ambiguous(name, verb, found)
 }
 
-// takes says that a verb without a version may mean this one.
-func takes(verb Verb, v versionBrief) bool {
-	switch verb {
+// Takes says that the verb, given without a version, may mean one in this phase.
+func (v Verb) Takes(phase job.Phase, paused bool) bool {
+	switch v {
 	case Promote:
-		return v.Phase == job.Verified || v.Phase == job.CaughtUp || v.Phase == job.CatchingUp
-	case Rollback:
-		return v.Phase == job.Standby
+		return phase == job.Verified || phase == job.CaughtUp || phase == job.CatchingUp
+	case Rollback, Retire:
+		return phase == job.Standby
 	case Abort:
-		return candidate(v.Phase)
+		return candidate(phase)
 	case Pause:
-		return !v.Paused && candidate(v.Phase) // a standby that is paused is no way back: it has to be named
+		return !paused && candidate(phase) // a standby that is paused is no way back: it has to be named
 	case Resume:
-		return v.Paused
-	case Retire:
-		return v.Phase == job.Standby
+		return paused
 	case Drop, Adopt:
 		return false // they are about the job
 	}

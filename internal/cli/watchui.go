@@ -30,8 +30,8 @@ Keys promote, roll back, pause, resume and abort, after the job's name was typed
 when the deployment reaches an end (settled, rolled back, aborted, failed, superseded), with the deployment's exit code, and
 leaves five lines about it.
 
-Off a terminal, with TERM=dumb or with --output jsonl it prints lines instead: one for each change of phase, and at most one of
-progress in ten seconds. With JOB it then ends where the deployment stops by itself, as deploy does; without, when it is
+Off a terminal, with TERM=dumb or with --output jsonl it prints lines instead: one for each change of phase, one for each warning
+when it comes up, and at most one of progress in ten seconds. With JOB it then ends where the deployment stops by itself, as deploy does; without, when it is
 interrupted or at --timeout. Without --timeout it watches for ever.`,
 		Example:     "  kappactl watch\n  kappactl watch pageviews\n  kappactl watch pageviews --readonly",
 		Args:        between(nil, []string{"JOB"}),

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"time"
+
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -24,7 +26,8 @@ type confirm struct {
 	typed  prompt
 	answer reprocess.Answer
 	err    error
-	wrong  bool // what was typed is not the job's name
+	wrong  bool      // what was typed is not the job's name
+	asked  time.Time // when the agents were asked
 }
 
 // begin starts to ask for an act on the job of the page: on the version that was chosen with left and right, else on the
@@ -100,7 +103,7 @@ func (m *Model) pressConfirm(name, typed string) tea.Cmd {
 		c.wrong = true
 		return nil
 	}
-	c.stage = stageDoing
+	c.stage, c.asked = stageDoing, m.now
 	return m.io.do(m.acts, c.act)
 }
 

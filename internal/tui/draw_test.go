@@ -113,12 +113,16 @@ func TestGridsFit(t *testing.T) {
 			g.columns = append(g.columns, column{
 				title: rapid.StringMatching(`[a-z]{0,9}`).Draw(r, "title"), right: rapid.Bool().Draw(r, "right"), drop: rapid.IntRange(0, 4).Draw(r, "drop"),
 				least: rapid.IntRange(0, 12).Draw(r, "least"), most: rapid.IntRange(0, 60).Draw(r, "most"),
+				width: rapid.IntRange(0, 12).Draw(r, "width"), tight: rapid.IntRange(0, 9).Draw(r, "tight"), rest: rapid.Bool().Draw(r, "rest"),
 			})
 		}
 		for range rapid.IntRange(0, 5).Draw(r, "rows") {
 			var row []cell
 			for range rapid.IntRange(0, n).Draw(r, "cells") {
-				row = append(row, word(dim, rapid.String().Draw(r, "cell")))
+				c := word(dim, rapid.String().Draw(r, "cell"))
+				c.brief = rapid.SampledFrom([]string{"", "short"}).Draw(r, "brief")
+				c.tail = rapid.SampledFrom([]string{"", "/7", "/1024"}).Draw(r, "tail")
+				row = append(row, c)
 			}
 			g.rows = append(g.rows, row)
 		}
@@ -149,6 +153,17 @@ func TestPercentReachesTheEndOnlyAtTheEnd(t *testing.T) {
 	} {
 		if got := c.p.percent(); got != c.want {
 			t.Errorf("%+v is %s, want %s", c.p, got, c.want)
+		}
+	}
+}
+
+func TestBriefCountsAreBrief(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0", 999: "999", 1_000: "1.0k", 9_949: "9.9k", 9_950: "10k", 99_499: "99k", 999_499: "999k", 999_500: "1.0M", 2_300_000: "2.3M",
+		math.MaxInt64: "9.2E",
+	} {
+		if got := brief(n); got != want {
+			t.Errorf("%d is %s, want %s", n, got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/bubbles/key"
@@ -30,17 +31,17 @@ func bindings(readOnly bool) []binding {
 		return func(*Model) reprocess.Verb { return verb }
 	}
 	return []binding{
-		bind((*Model).move, "↑ ↓  j k", "select a job, scroll partitions and events", "up", "down", "j", "k"),
-		bind((*Model).move, "← →  h l", "choose the version on the right", "left", "right", "h", "l"),
+		bind((*Model).move, "↑ ↓  j k", "select a job or an event, scroll partitions", "up", "down", "j", "k"),
+		bind((*Model).move, "← →  h l", "show another version beside live: newer, older", "left", "right", "h", "l"),
 		bind((*Model).enter, "enter", "open the job", "enter"),
 		bind((*Model).escape, "esc", "clear the filter, then back", "esc"),
 		bind((*Model).openEvents, "e", "events of the job", "e"),
-		bind((*Model).beginFilter, "/", "filter the list on the page", "/"),
-		bind((*Model).move, "g G", "first, last; pgup and pgdn by a page",
+		bind((*Model).beginFilter, "/", "filter jobs, partitions or events: all words must match", "/"),
+		bind((*Model).move, "g G", "first, last; pgup and pgdn by half a page",
 			"g", "G", "home", "end", "pgup", "pgdown", "ctrl+u", "ctrl+d", "ctrl+b", "ctrl+f"),
 		act(always(reprocess.Promote), "p", "promote: readers see the candidate"),
 		act(always(reprocess.Rollback), "r", "roll back: readers see the version before"),
-		act((*Model).pauseOrResume, "space", "pause or resume"),
+		act((*Model).pauseOrResume, "space", "pause the candidate, or resume what is paused"),
 		act(always(reprocess.Abort), "a", "abort the candidate"),
 		bind((*Model).openHelp, "?", "this help", "?"),
 		bind((*Model).quit, "q", "leave; deployments go on", "q"),
@@ -181,8 +182,20 @@ func (m *Model) move(name string) tea.Cmd {
 		m.choose(step)
 		return nil
 	}
-	m.scroll = max(0, min(m.scroll+step, m.rows()-1))
+	last := m.lastScroll()
+	m.scroll = max(0, min(min(m.scroll, last)+step, last))
 	return nil
+}
+
+// lastScroll is how far the list on the page scrolls: events are selected, partitions move until the last one is in sight.
+func (m *Model) lastScroll() int {
+	switch {
+	case m.page == pageEvents:
+		return max(0, len(m.shownEvents())-1)
+	case m.page == pageDeployment && m.focused() != nil:
+		return max(0, len(m.shownPartitions(*m.focused()))-m.partitionsInSight())
+	}
+	return 0
 }
 
 // choose moves the selection among the jobs shown.
@@ -217,14 +230,10 @@ func (m *Model) turn(step int) {
 		return
 	}
 	versions := m.detail.Status.Versions
-	at := 0
-	for i := range versions {
-		if f := m.focused(); f != nil && versions[i].Version == f.Version {
-			at = i
-		}
-	}
+	at := max(0, slices.IndexFunc(versions, func(v reprocess.VersionStatus) bool { return v.Version == m.focused().Version }))
 	m.focus = versions[(at+step+len(versions))%len(versions)].Version
 	m.scroll = 0
+	m.reorder()
 }
 
 // current is the job that a key is about.
@@ -243,13 +252,16 @@ func (m *Model) jobs() []reprocess.Status {
 	if m.overview == nil {
 		return nil
 	}
+	if m.filters[pageOverview].text == "" {
+		return m.overview.Jobs
+	}
 	var out []reprocess.Status
 	for _, s := range m.overview.Jobs {
-		text := string(s.Job) + " " + s.Team + " " + s.View
-		if v := mainVersion(s); v != nil {
-			text += " " + v.Version + " " + string(v.Phase) + " " + phaseWords(*v) + " " + verdictWords(v.Verdict)
+		words := []string{string(s.Job), s.Team, s.View}
+		for _, v := range s.Versions {
+			words = append(words, v.Version, string(v.Phase), phaseWords(v), verdictWords(v.Verdict))
 		}
-		if m.matches(text) {
+		if m.matches(strings.Join(words, " ")) {
 			out = append(out, s)
 		}
 	}

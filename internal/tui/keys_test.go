@@ -3,6 +3,8 @@ package tui
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -197,6 +199,70 @@ func TestScrollingStopsAtTheEnds(t *testing.T) {
 	shows(t, m, "1–", "pageviews/3 ")
 }
 
+func TestScrollingBackFromTheEndMovesAtOnce(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 30}, {200, 60}} {
+		m := opened(t, Options{Job: "pageviews"}, size[0], size[1])
+		d := detail(catchingUpVersion(64), liveVersion(64))
+		m.answer(looked{detail: &d})
+		m.pressAll("G")
+		last := screen(m)
+		if m.pressAll("k"); screen(m) == last {
+			t.Errorf("%dx%d: k after G moves nothing", size[0], size[1])
+		}
+		m.pressAll("G")
+		m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1] + 8})
+		last = screen(m)
+		if m.pressAll("k"); screen(m) == last {
+			t.Errorf("%dx%d: k moves nothing in a window that became higher", size[0], size[1])
+		}
+	}
+}
+
+func TestTheSelectedEventStaysWhenNewOnesCome(t *testing.T) {
+	d := detail(liveVersion(1))
+	m := deployment(t, d, Options{})
+	m.pressAll("e")
+	m.answer(looked{detail: &d, events: events()})
+	newer := append([]Event{{ID: 10, At: noon(), Version: "v2", Kind: "phase", Message: "catching_up → caught_up"}}, events()...)
+	m.answer(looked{detail: &d, events: newer})
+	if m.scroll != 0 {
+		t.Errorf("the newest event is not selected any more: %d", m.scroll)
+	}
+	m.pressAll("j", "j")
+	m.answer(looked{detail: &d, events: append([]Event{{ID: 11, At: noon(), Kind: "phase"}, {ID: 12, At: noon(), Kind: "phase"}}, newer...)})
+	if got := m.shownEvents()[m.scroll].ID; got != 8 {
+		t.Errorf("event %d is selected, want 8", got)
+	}
+}
+
+func TestTheFooterOffersWhatCanBeDone(t *testing.T) {
+	standby := liveVersion(1)
+	standby.Version, standby.Phase = "v0", job.Standby
+	replaying, verified := replayingVersion(1), replayingVersion(1)
+	verified.Phase = job.Verified
+	paused := replayingVersion(1)
+	paused.Paused = true
+	for name, c := range map[string]struct {
+		versions []reprocess.VersionStatus
+		want     string
+	}{
+		"live alone": {[]reprocess.VersionStatus{liveVersion(1)}, ""},
+		"replaying":  {[]reprocess.VersionStatus{replaying, liveVersion(1)}, "space pause, a abort"},
+		"paused":     {[]reprocess.VersionStatus{paused, liveVersion(1)}, "space resume, a abort"},
+		"verified":   {[]reprocess.VersionStatus{verified, liveVersion(1)}, "p promote, space pause, a abort"},
+		"standby":    {[]reprocess.VersionStatus{liveVersion(1), standby}, "r rollback"},
+	} {
+		m := deployment(t, detail(c.versions...), Options{})
+		if got := strings.Join(m.actHints(), ", "); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	m := deployment(t, detail(verified, liveVersion(1)), Options{})
+	if m.pressAll("l"); len(m.actHints()) != 0 {
+		t.Errorf("live was chosen, and %q is offered", m.actHints())
+	}
+}
+
 func TestVersionsAreChosenLeftAndRight(t *testing.T) {
 	var versions []reprocess.VersionStatus
 	for i := 200; i > 0; i-- {
@@ -231,6 +297,29 @@ func TestHelpListsTheKeysAndAnyKeyLeavesIt(t *testing.T) {
 	shows(t, m, "promote", "roll back", "filter", "esc back")
 	if m.pressAll("q"); m.help || m.exit != exitNone {
 		t.Error("q in the help left the program")
+	}
+}
+
+func TestTheDocsListTheKeysOfTheHelp(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "watch.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range bindings(false) {
+		if row := fmt.Sprintf("| %s | %s |\n", b.Help().Key, b.Help().Desc); !strings.Contains(string(text), row) {
+			t.Errorf("docs/watch.md lacks %s", row)
+		}
+	}
+}
+
+func TestEveryVerdictHasAMeaning(t *testing.T) {
+	m := opened(t, Options{}, 120, 40)
+	m.pressAll("?")
+	for _, v := range job.Verdicts() {
+		if meaning(v) == "" {
+			t.Errorf("%s has no meaning", v)
+		}
+		shows(t, m, verdictWords(v), meaning(v))
 	}
 }
 

@@ -16,20 +16,23 @@ const progressEvery = 10 * time.Second
 // line is one thing to print.
 type line struct {
 	At     time.Time
-	Kind   string // phase or progress
+	Kind   string // phase, progress or warning
 	Job    job.Name
-	Status reprocess.VersionStatus
+	Status reprocess.VersionStatus // of a warning: its version, or none when it is about the job
+	Text   string                  // of a warning
 }
 
-// lines decides what is due: a change of phase at once, progress of one version on its way every ten seconds.
+// lines decides what is due: a change of phase at once, a warning when it comes up, progress of one version on its way every ten
+// seconds.
 type lines struct {
 	phases   map[string]string    // as last seen
+	warned   map[string]time.Time // when a warning was seen last
 	printed  map[string]time.Time // a version's last line
 	progress time.Time            // the last line of progress of all
 }
 
 func newLines() lines {
-	return lines{phases: map[string]string{}, printed: map[string]time.Time{}}
+	return lines{phases: map[string]string{}, printed: map[string]time.Time{}, warned: map[string]time.Time{}}
 }
 
 // take looks at jobs and returns what is due.
@@ -52,7 +55,9 @@ func (l *lines) take(now time.Time, jobs ...reprocess.Status) []line {
 			case candidatePhase(v.Phase) && (slowest == nil || l.printed[name].Before(l.printed[string(slowest.Job)+"/"+slowest.Status.Version])):
 				slowest = &line{At: now, Kind: "progress", Job: s.Job, Status: v}
 			}
+			out = append(out, l.warnings(now, s.Job, v, v.Warnings)...)
 		}
+		out = append(out, l.warnings(now, s.Job, reprocess.VersionStatus{}, s.Warnings)...)
 	}
 	if slowest != nil && now.Sub(l.progress) >= progressEvery {
 		l.progress = now
@@ -64,6 +69,9 @@ func (l *lines) take(now time.Time, jobs ...reprocess.Status) []line {
 
 // json prints a line for programs: one object, with the fields of status.
 func (l line) json(w io.Writer) error {
+	if l.Kind == "warning" {
+		return l.warningJSON(w)
+	}
 	v := l.Status
 	return encode(w, struct {
 		At               time.Time   `json:"at"`

@@ -46,6 +46,7 @@ type Model struct {
 	curves   map[string]*history
 
 	selected job.Name // in the overview
+	order    order    // of the partitions on the page
 	focus    string   // the version that a person chose with left and right; empty is the main one
 	scroll   int
 	filters  map[page]*prompt
@@ -131,7 +132,7 @@ func (m *Model) askAgain() tea.Cmd {
 // open goes to another page. Replies meant for the one before it are not taken any more.
 func (m *Model) open(p page, name job.Name) tea.Cmd {
 	if name != m.job {
-		m.detail, m.events, m.focus, m.seen, m.failure = nil, nil, "", time.Time{}, nil
+		m.detail, m.events, m.focus, m.seen, m.failure, m.order = nil, nil, "", time.Time{}, nil, order{}
 		*m.filters[pageDeployment], *m.filters[pageEvents] = prompt{}, prompt{}
 	}
 	if p == pageEvents {
@@ -165,9 +166,10 @@ func (m *Model) take(msg looked) tea.Cmd {
 	if msg.detail != nil {
 		m.detail = msg.detail
 		m.remember(msg.detail.Status)
+		m.reorder()
 	}
 	if msg.events != nil {
-		m.events = msg.events
+		m.takeEvents(msg.events)
 	}
 	return m.judgeEnd()
 }

@@ -15,13 +15,16 @@ func (m *Model) confirmPage(width, height int) []string {
 		head += " " + a.Ref.Number.String()
 	}
 	out := []string{"", "  " + t.paint(strong, head)}
+	if c.stage != stageResolving && a.Ref.Number > 0 {
+		out = append(out, "  "+t.paint(dim, "same as  ")+a.Command())
+	}
 	switch c.stage {
 	case stageResolving:
 		return append(out, "", "  "+t.paint(dim, "which version"+t.mark))
 	case stageTyping:
 		out = append(out, m.confirmQuestion(a, width)...)
 	case stageDoing:
-		out = append(out, "", "  asked: an agent does it. This takes up to a minute while readers are in the way.")
+		out = append(out, "", "  asked "+ago(m.now, c.asked)+" ago: an agent does it; it takes up to a minute while readers are in the way")
 	case stageDone:
 		out = append(out, m.confirmAnswer(width)...)
 	}
@@ -36,8 +39,8 @@ func (m *Model) confirmQuestion(a Act, width int) []string {
 			out = append(out, "  "+line)
 		}
 		if v := find(s, a.Ref.Number.String()); v != nil {
-			sign, as := t.verdictLook(v.Verdict)
-			now := "  " + t.paint(dim, "now      ") + phaseWords(*v) + ", " + t.paint(as, sign+" "+verdictWords(v.Verdict)+clean(reasonOf(*v)))
+			sign, as, words := t.health(v.Verdict, v.Paused)
+			now := "  " + t.paint(dim, "now      ") + phaseWords(*v) + ", " + t.paint(as, sign+" "+words+clean(reasonOf(*v)))
 			out = append(out, "", t.clip(now, width))
 		}
 	}
@@ -45,7 +48,7 @@ func (m *Model) confirmQuestion(a Act, width int) []string {
 	if c.wrong {
 		field += "  " + t.paint(bad, "that is not the job's name")
 	}
-	return append(out, "  "+t.paint(dim, "same as  ")+a.Command(), "",
+	return append(out, "",
 		"  type "+t.paint(strong, clean(string(a.Ref.Job)))+" to confirm: "+field)
 }
 

@@ -2,6 +2,7 @@ package tui
 
 import (
 	"strings"
+	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
@@ -17,7 +18,7 @@ const (
 	lowest    = 6
 )
 
-// room is how much each part of the page gets.
+// room is how much each part of the page gets. It follows from the size of the window alone, so that nothing moves while numbers change.
 type room struct {
 	width   int
 	facts   int // lines of the two versions
@@ -35,7 +36,7 @@ func plan(width, height int) room {
 	r := room{width: width, facts: 2, waits: 1, notes: 1}
 	switch {
 	case height >= 48:
-		r.facts, r.air, r.waits, r.chart, r.trends, r.checks, r.notes = 10, true, 3, 8, true, 10, 6
+		r.facts, r.air, r.waits, r.chart, r.trends, r.checks, r.notes = 10, true, 2, 8, true, 10, 6
 	case height >= 32:
 		r.facts, r.air, r.waits, r.chart, r.trends, r.checks, r.notes = 9, true, 2, 4, true, 6, 4
 	case height >= 24:
@@ -49,7 +50,7 @@ func plan(width, height int) room {
 	return r
 }
 
-// deploymentPage is one job: both versions, how far the one in focus is, what it waits for, and its partitions.
+// deploymentPage is one job: how far the version in focus is, what it waits for, both versions, and the partitions.
 func (m *Model) deploymentPage(width, height int) []string {
 	v := m.focused()
 	switch {
@@ -59,45 +60,59 @@ func (m *Model) deploymentPage(width, height int) []string {
 		return []string{"", "  no version yet"}
 	}
 	if width < narrowest || height < lowest {
-		return m.compactPage(*v, width)
+		return m.compactPage(*v, width, height)
 	}
 	r := plan(width, height)
-	out := m.versionsPart(r)
+	above := m.abovePartitions(r, *v)
+	left := height - len(above)
+	if r.columns {
+		return append(above, m.columnsPart(r, *v, left)...)
+	}
+	return append(above, m.partitionsPart(*v, width, left)...)
+}
+
+// abovePartitions is the page down to where the partitions begin.
+func (m *Model) abovePartitions(r room, v reprocess.VersionStatus) []string {
+	var out []string
 	add := func(part []string) {
+		out = append(out, part...)
 		if len(part) > 0 && r.air {
 			out = append(out, "")
 		}
-		out = append(out, part...)
 	}
-	add(append(m.progressPart(r, *v), m.waitsPart(r, *v)...))
+	add(append(m.progressPart(r, v), m.waitsPart(r, v)...))
+	add(m.versionsPart(r))
 	if r.columns {
-		add(m.columnsPart(r, *v, height-len(out)-1))
 		return out
 	}
-	trends, rest := m.trendsPart(r, *v, width), append(m.checksPart(r, *v, width), m.notesPart(r, *v)...)
+	trends, rest := m.trendsPart(r, v, r.width), append(m.checksPart(r, v, r.width), m.notesPart(r, v)...)
 	if r.chart == 0 {
 		trends, rest = append(trends, rest...), nil
 	}
 	add(trends)
 	add(rest)
-	left := height - len(out)
-	if r.air {
-		left--
-	}
-	add(m.partitionsPart(*v, width, left))
 	return out
 }
 
+// partitionsInSight is how many rows of partitions the window has room for.
+func (m *Model) partitionsInSight() int {
+	v, height := m.focused(), m.bodyHeight()
+	if v == nil || m.width < narrowest || height < lowest {
+		return 0
+	}
+	return max(0, height-len(m.abovePartitions(plan(m.width, height), *v))-1)
+}
+
 // compactPage is what matters of the version in focus, for a window in which nothing else fits.
-func (m *Model) compactPage(v reprocess.VersionStatus, width int) []string {
+func (m *Model) compactPage(v reprocess.VersionStatus, width, height int) []string {
 	t := m.theme
 	sign, as, _ := t.role(v)
-	verdictSign, verdictTone := t.verdictLook(v.Verdict)
+	verdictSign, verdictTone, verdict := t.health(v.Verdict, v.Paused)
 	p := versionProgress(v, m.detail.Facts[v.Version])
-	words, wordsTone := outlook(v, latest(m.curve(m.job, v.Version).made()))
+	words, wordsTone := outlook(m.now, v, latest(m.curve(m.job, v.Version).made()))
 	out := []string{
 		t.paint(as, sign) + " " + t.paint(strong, v.Version) + " " + t.paint(as, phaseWords(v)),
-		t.paint(verdictTone, verdictSign+" "+verdictWords(v.Verdict)),
+		t.paint(verdictTone, verdictSign+" "+verdict),
 		p.percent() + " " + t.bar(as, p.share(), min(40, width-cells(p.percent())-1)),
 		behind(v.LagRecords, v.LagSeconds),
 		t.paint(wordsTone, words),
@@ -105,7 +120,7 @@ func (m *Model) compactPage(v reprocess.VersionStatus, width int) []string {
 	for i := range out {
 		out[i] = t.clip(out[i], width)
 	}
-	return out
+	return append(out, t.wrap("waits for "+m.waitsFor(v), width, height-len(out))...)
 }
 
 // columnsPart puts the partitions at the left, and curves, checks and notes at the right of a wide window.
@@ -143,7 +158,10 @@ func (t theme) label(text string) string {
 	return "  " + t.paint(dim, t.fit(strings.ToUpper(text), margin-2, false))
 }
 
-// progressPart is the bar over all partitions and when it will be full.
+// oneLine is how wide a window is in which the bar and what it means stand on one line.
+const oneLine = 150
+
+// progressPart is the bar over all partitions of the version in focus, whether it is caught up, and when it will be.
 func (m *Model) progressPart(r room, v reprocess.VersionStatus) []string {
 	if v.Phase.Ended() {
 		return nil
@@ -151,51 +169,55 @@ func (m *Model) progressPart(r room, v reprocess.VersionStatus) []string {
 	t := m.theme
 	p := versionProgress(v, m.detail.Facts[v.Version])
 	_, as, _ := t.role(v)
-	words, wordsTone := outlook(v, latest(m.curve(m.job, v.Version).made()))
+	text, wordsTone := outlook(m.now, v, latest(m.curve(m.job, v.Version).made()))
+	words := t.paint(wordsTone, text)
 	counts := "unknown"
 	if p.known {
 		counts = short(&p.done) + " of " + short(&p.total)
 	}
-	barWidth := min(60, max(0, r.width-margin-34))
-	if barWidth < 8 {
-		barWidth = 0
+	barWidth := min(60, max(0, r.width-margin-24))
+	if r.width < oneLine && r.facts < 4 {
+		barWidth = 8
 	}
-	line := t.label("progress") + t.bar(as, p.share(), barWidth)
-	if barWidth > 0 {
-		line += "  "
+	line := "  " + t.fit(t.paint(dim, "PROGRESS ")+t.paint(strong, v.Version), margin-2, false) +
+		t.bar(as, p.share(), barWidth) + "  " + t.paint(strong, t.fit(p.percent(), 6, true)) + "  "
+	switch {
+	case r.width >= oneLine:
+		return []string{line + t.paint(dim, t.fit(counts, 16, false)) + "  " + words}
+	case r.facts < 4:
+		return []string{t.clip(line+words, r.width)}
 	}
-	line += t.paint(strong, p.percent()) + "  " + t.paint(dim, counts)
-	if full := line + "  " + t.paint(wordsTone, words); cells(full) <= r.width {
-		return []string{full}
-	}
-	if r.facts < 4 {
-		return []string{line + "  " + t.paint(wordsTone, words)}
-	}
-	return []string{line, t.label("") + t.paint(wordsTone, words)}
+	return []string{line + t.paint(dim, counts), t.clip(t.label("")+words, r.width)}
 }
 
+// waitsPart has the same height whatever there is to say.
 func (m *Model) waitsPart(r room, v reprocess.VersionStatus) []string {
 	t := m.theme
-	text := clean(waitsFor(v, m.deploymentOf(v.Version), m.detail.Facts[v.Version], m.readOnly))
-	_, as := t.verdictLook(v.Verdict)
+	_, as, _ := t.health(v.Verdict, v.Paused)
 	if as != bad && as != warn {
 		as = plain
 	}
 	label := "waits for"
 	var out []string
-	for i, line := range t.wrap(text, r.width-margin, r.waits) {
+	for i, line := range t.wrap(m.waitsFor(v), r.width-margin, r.waits) {
 		if i > 0 {
 			label = ""
 		}
 		out = append(out, t.label(label)+t.paint(as, line))
 	}
-	return out
+	return append(out, make([]string, max(0, r.waits-len(out)))...)
 }
 
-func (m *Model) deploymentOf(version string) *reprocess.DeploymentStatus {
-	for i := range m.detail.Status.Deployments {
-		if m.detail.Status.Deployments[i].Version == version {
-			return &m.detail.Status.Deployments[i]
+// waitsFor says in words what a version of the job on the page waits for.
+func (m *Model) waitsFor(v reprocess.VersionStatus) string {
+	return clean(waitsFor(v, deploymentOf(m.detail.Status, v.Version), m.detail.Facts[v.Version], m.readOnly))
+}
+
+// deploymentOf is the open deployment of a version; nil when it has none.
+func deploymentOf(s reprocess.Status, version string) *reprocess.DeploymentStatus {
+	for i := range s.Deployments {
+		if s.Deployments[i].Version == version {
+			return &s.Deployments[i]
 		}
 	}
 	return nil
@@ -228,7 +250,7 @@ func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
 	}
 	for _, d := range m.detail.Status.Deployments {
 		if d.State == job.Observing && d.ObserveUntil != nil {
-			add("window", plain, d.Version+" can be rolled back until "+since(m.now, *d.ObserveUntil)+" UTC, for "+render.Duration(max(0, d.ObserveUntil.Sub(m.now))))
+			add("window", plain, d.Version+" can be rolled back until "+since(m.now, *d.ObserveUntil)+" UTC, for "+render.Duration(max(0, d.ObserveUntil.Sub(m.now)).Truncate(time.Second)))
 		}
 	}
 	if v.StaleSince != nil {
@@ -253,16 +275,19 @@ func (m *Model) warned(v reprocess.VersionStatus) []string {
 	return append(out, m.detail.Status.Warnings...)
 }
 
-// retention says when unread records are deleted, and whether the replay is there before.
+// retention says when unread records are deleted, and whether they are read before.
 func (m *Model) retention(v reprocess.VersionStatus) (string, tone) {
 	at := m.detail.Facts[v.Version].Deadline
 	if at == nil || v.Phase != job.Replaying {
+		at = v.RetentionDeadline
+	}
+	if at == nil || v.Phase.Ended() {
 		return "", dim
 	}
 	left := at.Sub(m.now)
-	text := "begins to delete what is unread in " + render.Duration(max(0, left)) + ", at " + since(m.now, *at) + " UTC"
+	text := "begins to delete what is unread in " + render.Duration(max(0, left).Truncate(time.Second)) + ", at " + since(m.now, *at) + " UTC"
 	if v.ETASeconds != nil && *v.ETASeconds > left.Seconds() {
-		return m.theme.warn + " " + text + ": before the end of the replay", bad
+		return m.theme.warn + " " + text + ": before all of it is read", bad
 	}
 	return text, dim
 }

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,9 +17,9 @@ func (m *Model) eventsPage(width, height int) []string {
 	g := grid{columns: []column{
 		{title: "time"},
 		{title: "version"},
-		{title: "event", least: 8, most: 18},
-		{title: "by", drop: 1, least: 6, most: 24},
-		{title: "what", least: 10, most: 400},
+		{title: "event", least: 8, most: 20, tight: 5},
+		{title: "by", drop: 1, least: 6, most: 20},
+		{title: "what", least: 24, most: 400, tight: 10, rest: true},
 	}}
 	for _, e := range m.shownEvents() {
 		g.rows = append(g.rows, []cell{
@@ -33,7 +34,6 @@ func (m *Model) eventsPage(width, height int) []string {
 	height -= len(about)
 	from := window(chosen, len(g.rows), height-1)
 	lines := g.lines(m.theme, width, height, from, chosen)
-	lines = m.theme.withScroll(lines, from, len(g.rows), width)
 	for range height - len(lines) {
 		lines = append(lines, "")
 	}
@@ -57,6 +57,18 @@ func (m *Model) aboutEvent(chosen, width, height int) []string {
 	return out
 }
 
+// takeEvents keeps the event that is selected when newer ones come; on the newest the selection stays on the newest.
+func (m *Model) takeEvents(events []Event) {
+	var selected int64
+	if shown := m.shownEvents(); m.page == pageEvents && m.scroll > 0 && len(shown) > 0 {
+		selected = shown[min(m.scroll, len(shown)-1)].ID
+	}
+	m.events = events
+	if at := slices.IndexFunc(m.shownEvents(), func(e Event) bool { return e.ID == selected }); selected != 0 && at >= 0 {
+		m.scroll = at
+	}
+}
+
 func (m *Model) shownEvents() []Event {
 	var out []Event
 	for _, e := range m.events {
@@ -77,15 +89,4 @@ func eventTone(kind string) tone {
 		return warn
 	}
 	return candidate
-}
-
-// rows is how many lines the page can scroll through.
-func (m *Model) rows() int {
-	if m.page == pageEvents {
-		return len(m.shownEvents())
-	}
-	if v := m.focused(); v != nil {
-		return len(m.shownPartitions(*v))
-	}
-	return 0
 }

@@ -21,20 +21,7 @@ func (m *Model) overviewPage(width, height int) []string {
 	case len(jobs) == 0:
 		return []string{"", "  " + m.theme.paint(dim, fmt.Sprintf("none of %d jobs matches", len(m.overview.Jobs)))}
 	}
-	g := grid{columns: []column{
-		{title: "job", least: 16, most: 40},
-		{title: "live", drop: 5},
-		{title: "candidate", drop: 4},
-		{title: "standby", drop: 7},
-		{title: "team", drop: 9, least: 6, most: 16},
-		{title: "phase", least: 16, most: 24},
-		{title: "progress", drop: 6, least: 8, most: 20},
-		{title: "%", right: true, drop: 6},
-		{title: "reads", right: true, drop: 8},
-		{title: "lag", right: true},
-		{title: "eta", right: true, drop: 3},
-		{title: "verdict", drop: 2, least: 18, most: 60},
-	}}
+	g := grid{columns: overviewColumns(width)}
 	for _, s := range jobs {
 		g.rows = append(g.rows, m.overviewRow(s))
 	}
@@ -43,30 +30,78 @@ func (m *Model) overviewPage(width, height int) []string {
 	height -= len(about)
 	from := window(chosen, len(jobs), height-1)
 	lines := g.lines(m.theme, width, height, from, chosen)
-	lines = m.theme.withScroll(lines, from, len(jobs), width)
 	for range height - len(lines) {
 		lines = append(lines, "")
 	}
 	return append(lines, about...)
 }
 
-// aboutSelected says at the foot of a page that is high enough what the job that is selected waits for.
+// overviewColumns are those of a window of this width: the job, its phase and its lag leave last.
+func overviewColumns(width int) []column {
+	candidate := "candidate"
+	if width < 110 {
+		candidate = "cand."
+	}
+	bar := min(24, max(8, width/16))
+	return []column{
+		{title: "job", least: 16, most: 40, tight: 4},
+		{title: "live", drop: 5},
+		{title: candidate, drop: 4},
+		{title: "standby", drop: 7},
+		{title: "team", drop: 9, least: 6, most: 16},
+		{title: "phase", width: 14, least: 14, most: 24, tight: 3},
+		{title: "progress", drop: 6, least: bar, most: bar},
+		{title: "%", right: true, drop: 6, width: 6},
+		{title: "reads", right: true, drop: 8, width: 8},
+		{title: "lag", right: true, width: 8, least: 8, most: 12, tight: 6},
+		{title: "eta", right: true, drop: 3, width: 6},
+		{title: "verdict", drop: 2, width: 12, least: 12, most: 200, rest: true},
+	}
+}
+
+// aboutLines is how high the part about the selected job is, whatever there is to say, so that nothing moves with the selection.
+const aboutLines = 6
+
+// aboutSelected says at the foot of a page that is high enough what the job that is selected waits for, and what else is wrong with it.
 func (m *Model) aboutSelected(s reprocess.Status, width, height int) []string {
 	v := mainVersion(s)
-	if v == nil || height < 14 {
+	if height < 14 {
 		return nil
 	}
-	var d *reprocess.DeploymentStatus
-	for i := range s.Deployments {
-		if s.Deployments[i].Version == v.Version {
-			d = &s.Deployments[i]
-		}
+	out := make([]string, 0, aboutLines)
+	if v == nil {
+		return append(out, make([]string, aboutLines)...)
 	}
 	t := m.theme
-	sign, as := t.verdictLook(v.Verdict)
-	out := []string{"", t.clip("  "+t.paint(strong, clean(string(s.Job)))+" "+v.Version+"  "+t.paint(dim, clean(s.View))+"  "+t.paint(as, sign+" "+verdictWords(v.Verdict)), width)}
-	for _, line := range t.wrap("waits for "+clean(waitsFor(*v, d, Facts{}, m.readOnly)), width-4, 2) {
+	sign, as, words := t.health(v.Verdict, v.Paused)
+	out = append(out, "", t.clip("  "+t.paint(strong, clean(string(s.Job)))+" "+v.Version+"  "+t.paint(as, sign+" "+words)+"  "+t.paint(dim, clean(s.View)), width))
+	for _, line := range t.wrap("waits for "+clean(waitsFor(*v, deploymentOf(s, v.Version), Facts{}, m.readOnly)), width-4, 2) {
 		out = append(out, "  "+line)
+	}
+	for _, line := range m.besidesOf(s, *v) {
+		if len(out) < aboutLines {
+			out = append(out, t.clip("  "+line, width))
+		}
+	}
+	return append(out, make([]string, aboutLines-len(out))...)
+}
+
+// besidesOf are the other versions of a job that want a look, then dead letters and warnings of the one that its line is about.
+func (m *Model) besidesOf(s reprocess.Status, v reprocess.VersionStatus) []string {
+	t := m.theme
+	var out []string
+	for _, o := range s.Versions {
+		if o.Version == v.Version || !t.troubled(o) {
+			continue
+		}
+		sign, as, words := t.health(o.Verdict, o.Paused)
+		out = append(out, t.paint(as, sign+" "+o.Version+" "+phaseWords(o)+": "+words+clean(reasonOf(o))))
+	}
+	if v.DeadLetters > 0 {
+		out = append(out, t.paint(warn, t.warn+" "+render.Plural(v.DeadLetters, "dead letter")+" of "+v.Version))
+	}
+	for _, text := range v.Warnings {
+		out = append(out, t.paint(warn, t.warn+" "+clean(text)))
 	}
 	return out
 }
@@ -84,9 +119,9 @@ func (m *Model) overviewRow(s reprocess.Status) []cell {
 	v := mainVersion(s)
 	row := []cell{
 		word(strong, string(s.Job)),
-		versionsCell(t, live, those(s, func(v reprocess.VersionStatus) bool { return v.Phase == job.Live })),
-		versionsCell(t, candidate, those(s, func(v reprocess.VersionStatus) bool { return candidatePhase(v.Phase) })),
-		versionsCell(t, standby, those(s, func(v reprocess.VersionStatus) bool { return v.Phase == job.Standby })),
+		m.versionsCell(s, live, func(v reprocess.VersionStatus) bool { return v.Phase == job.Live }),
+		m.versionsCell(s, candidate, func(v reprocess.VersionStatus) bool { return candidatePhase(v.Phase) }),
+		m.versionsCell(s, standby, func(v reprocess.VersionStatus) bool { return v.Phase == job.Standby }),
 		word(dim, s.Team),
 	}
 	if v == nil {
@@ -94,7 +129,7 @@ func (m *Model) overviewRow(s reprocess.Status) []cell {
 	}
 	p := versionProgress(*v, Facts{})
 	sign, as, _ := t.role(*v)
-	verdictSign, verdictTone := t.verdictLook(v.Verdict)
+	verdictSign, verdictTone, verdict := t.health(v.Verdict, v.Paused)
 	bar := cell{draw: func(w int) string { return t.thin(as, p.share(), w) }}
 	return append(row,
 		word(as, sign+" "+phaseWords(*v)),
@@ -102,27 +137,40 @@ func (m *Model) overviewRow(s reprocess.Status) []cell {
 		word(dim, p.percent()),
 		word(plain, render.Rate(v.RecordsPerSecond)),
 		lagCell(*v),
-		word(plain, render.Seconds(v.ETASeconds)),
-		word(verdictTone, verdictSign+" "+verdictWords(v.Verdict)+reasonOf(*v)),
+		word(plain, seconds(v.ETASeconds)),
+		reasoned(verdictTone, verdictSign+" "+verdict, reasonOf(*v)),
 	)
 }
 
 // reasonOf says why a verdict is not the good one.
 func reasonOf(v reprocess.VersionStatus) string {
-	if v.Verdict == job.Ready || v.Reason == "" || v.Reason == verdictWords(v.Verdict) {
+	if v.Verdict == job.Ready || v.Reason == "" || v.Reason == verdictWords(v.Verdict) || v.Paused && v.Reason == "paused" {
 		return ""
 	}
 	return ": " + v.Reason
 }
 
-func versionsCell(t theme, as tone, versions []string) cell {
+// versionsCell names the newest two versions of a kind, or the newest and how many more there are. One that wants a look, and which
+// the rest of the line is not about, is marked.
+func (m *Model) versionsCell(s reprocess.Status, as tone, is func(reprocess.VersionStatus) bool) cell {
+	versions := those(s, is)
+	about, mark := mainVersion(s), ""
+	for _, v := range s.Versions {
+		if is(v) && v.Version != about.Version && m.theme.troubled(v) {
+			sign, trouble, _ := m.theme.health(v.Verdict, v.Paused)
+			mark, as = " "+sign, trouble
+			break
+		}
+	}
 	switch len(versions) {
 	case 0:
-		return word(dim, t.none)
-	case 1, 2:
-		return word(as, strings.Join(versions, " "))
+		return word(dim, render.None)
+	case 1:
+		return word(as, versions[0]+mark)
+	case 2:
+		return word(as, strings.Join(versions, " ")+mark)
 	}
-	return word(as, fmt.Sprintf("%s +%d", versions[0], len(versions)-1))
+	return word(as, fmt.Sprintf("%s +%d%s", versions[0], len(versions)-1, mark))
 }
 
 // lagCell is how far behind a version is, in time when that is known.
@@ -133,7 +181,7 @@ func lagCell(v reprocess.VersionStatus) cell {
 	case *v.LagRecords == 0:
 		return word(plain, "0s")
 	case v.LagSeconds != nil && *v.LagSeconds > 0 && v.Phase.Consumes():
-		return word(plain, render.Seconds(v.LagSeconds))
+		return word(plain, seconds(v.LagSeconds))
 	}
-	return word(plain, short(v.LagRecords)+" rec")
+	return word(plain, brief(*v.LagRecords)+" rec")
 }

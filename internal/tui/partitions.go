@@ -11,7 +11,7 @@ import (
 // shownPartitions are those that the filter leaves, worst first.
 func (m *Model) shownPartitions(v reprocess.VersionStatus) []reprocess.PartitionStatus {
 	var out []reprocess.PartitionStatus
-	for _, p := range worstFirst(v.Partitions) {
+	for _, p := range m.ordered(v) {
 		if m.matches(fmt.Sprintf("%s/%d %s %s %s", p.Topic, p.Partition, p.Verdict, verdictWords(p.Verdict), p.Reason)) {
 			out = append(out, p)
 		}
@@ -36,46 +36,23 @@ func (m *Model) partitionsPart(v reprocess.VersionStatus, width, height int) []s
 		}
 		return []string{t.label("partitions") + t.paint(dim, text)}
 	}
+	bar := min(24, max(6, (width-40)/8))
 	g := grid{columns: []column{
-		{title: "partition", least: 14, most: 32},
-		{title: "", drop: 3, least: barLeast(width), most: max(10, width/4)},
-		{title: "%", right: true, drop: 4},
-		{title: "unread", right: true},
-		{title: "behind", right: true, drop: 1},
-		{title: "reads", right: true, drop: 5},
-		{title: "eta", right: true, drop: 6},
-		{title: "verdict", drop: 2, least: 16, most: 80},
+		{title: "partition", least: 14, most: 32, tight: 6},
+		{title: "", drop: 3, least: bar, most: bar},
+		{title: "%", right: true, drop: 4, width: 4},
+		{title: "unread", right: true, width: 9},
+		{title: "behind", right: true, drop: 1, width: 6},
+		{title: "reads", right: true, drop: 5, width: 8},
+		{title: "eta", right: true, drop: 6, width: 6},
+		{title: "verdict", drop: 2, width: 11, least: 11, most: 200, rest: true},
 	}}
 	_, as, _ := t.role(v)
 	for _, p := range parts {
 		g.rows = append(g.rows, m.partitionRow(v, p, as))
 	}
 	from := min(m.scroll, max(0, len(parts)-(height-1)))
-	lines := g.lines(t, width, height, from, -1)
-	return t.withScroll(lines, from, len(parts), width)
-}
-
-// barLeast is how narrow the bars of rows may become.
-func barLeast(width int) int {
-	if width < 100 {
-		return 6
-	}
-	return min(24, width/8)
-}
-
-// scrolled says which rows of a list are in sight, when not all are.
-func scrolled(t theme, from, shown, all int) string {
-	if shown >= all || shown <= 0 {
-		return ""
-	}
-	arrows := ""
-	if from > 0 {
-		arrows += t.up
-	}
-	if from+shown < all {
-		arrows += t.down
-	}
-	return fmt.Sprintf("%d%s%d/%d %s", from+1, t.dash, from+shown, all, arrows)
+	return g.lines(t, width, height, from, -1)
 }
 
 // said verdicts have reasons that only repeat the numbers beside them.
@@ -83,37 +60,37 @@ func said(v job.Verdict) bool {
 	return v == job.Ready || v == job.Lagging || v == job.ReplayingRanges
 }
 
-// withScroll ends the line of titles with what scrolled says; the titles give way.
-func (t theme) withScroll(lines []string, from, all, width int) []string {
-	if more := scrolled(t, from, len(lines)-1, all); more != "" {
-		lines[0] = t.ends(t.clip(lines[0], width-cells(more)-2), t.paint(dim, more), width)
+// behindOf is how far behind a partition is in time, which a replay does not know.
+func behindOf(v reprocess.VersionStatus, p reprocess.PartitionStatus) string {
+	if !v.Phase.Consumes() && p.LagRecords != nil && *p.LagRecords > 0 {
+		return render.None
 	}
-	return lines
+	return seconds(p.LagSeconds)
 }
 
 func (m *Model) partitionRow(v reprocess.VersionStatus, p reprocess.PartitionStatus, as tone) []cell {
 	t := m.theme
 	share := partitionProgress(p, m.detail.Facts[v.Version])
-	sign, verdictTone := t.verdictLook(p.Verdict)
+	sign, verdictTone, verdict := t.health(p.Verdict, v.Paused)
 	barTone := as
 	if verdictTone == warn || verdictTone == bad {
 		barTone = verdictTone
 	}
-	verdict, reason := verdictWords(p.Verdict), ""
+	reason := ""
 	if p.Verdict == job.ReplayingRanges && p.LagRecords != nil && *p.LagRecords == 0 {
 		sign, verdictTone, verdict = t.good, live, "read"
 	}
-	if p.Reason != "" && !said(p.Verdict) {
+	if p.Reason != "" && !said(p.Verdict) && p.Reason != "paused" {
 		reason = ": " + p.Reason
 	}
 	return []cell{
-		word(plain, fmt.Sprintf("%s/%d", p.Topic, p.Partition)),
+		{text: clean(p.Topic), tail: fmt.Sprintf("/%d", p.Partition)},
 		{draw: func(w int) string { return t.thin(barTone, share.share(), w) }},
-		word(dim, share.percent()),
+		word(dim, share.whole()),
 		word(plain, render.CountOf(p.LagRecords)),
-		word(plain, render.Seconds(p.LagSeconds)),
+		word(plain, behindOf(v, p)),
 		word(plain, render.Rate(p.RecordsPerSecond)),
-		word(plain, render.Seconds(p.ETASeconds)),
-		word(verdictTone, sign+" "+verdict+reason),
+		word(plain, seconds(p.ETASeconds)),
+		reasoned(verdictTone, sign+" "+verdict, reason),
 	}
 }

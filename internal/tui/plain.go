@@ -10,8 +10,8 @@ import (
 	"github.com/kappactl/kappactl/internal/render"
 )
 
-// Plain is the interface where there is no terminal: a line when a phase changes, at most one line of progress in ten
-// seconds, and the summary at the end, without control codes. With Options.Job it ends where the deployment stops by
+// Plain is the interface where there is no terminal: a line when a phase changes, one for each warning, at most one line of progress
+// in ten seconds, and the summary at the end, without control codes. With Options.Job it ends where the deployment stops by
 // itself, because nobody is there to press a key; without, when ctx does.
 func Plain(ctx context.Context, src Source, o Options) (Outcome, error) {
 	p := plainWatch{src: src, options: o, lines: newLines()}
@@ -110,7 +110,11 @@ func (p *plainWatch) print(l line) error {
 // text is a line for people.
 func (l line) text() string {
 	v := l.Status
-	text := fmt.Sprintf("%s %s %s %s", l.At.UTC().Format(time.RFC3339), l.Job, v.Version, phaseWords(v))
+	at := l.At.UTC().Format(time.RFC3339)
+	if l.Kind == "warning" {
+		return clean(fmt.Sprintf("%s %s %s warning: %s", at, l.Job, v.Version, l.Text))
+	}
+	text := fmt.Sprintf("%s %s %s %s", at, l.Job, v.Version, phaseWords(v))
 	if v.Phase.Ended() {
 		if v.Error != "" {
 			text += ": " + v.Error
@@ -127,7 +131,13 @@ func (l line) text() string {
 		text += ", " + render.Rate(v.RecordsPerSecond)
 	}
 	if v.ETASeconds != nil && *v.ETASeconds > 0 {
-		text += ", ETA " + render.Seconds(v.ETASeconds)
+		text += ", ETA " + seconds(v.ETASeconds)
+	}
+	if v.DeadLetters > 0 {
+		text += ", " + render.Plural(v.DeadLetters, "dead letter")
+	}
+	if v.Paused {
+		return clean(text) // the phase says so
 	}
 	if text += ", " + verdictWords(v.Verdict); !said(v.Verdict) {
 		text += reasonOf(v)

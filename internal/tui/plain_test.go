@@ -45,12 +45,12 @@ func TestPlainPrintsPhasesAtOnceAndProgressEveryTenSeconds(t *testing.T) {
 	script := append(times(25, with(job.Replaying, job.RollingOut, nil)), times(3, with(job.CatchingUp, job.RollingOut, nil))...)
 	script = append(script, with(job.Verified, job.Waiting, nil))
 	out, notices, outcome, err := looksAt(t, Options{Job: "pageviews"}, script...)
-	want := `2026-03-14T12:00:00Z pageviews v2 replaying: 3,100 records, 9s behind, 19.1k/s, lagging
+	want := `2026-03-14T12:00:00Z pageviews v2 replaying: 3,100 records, 9s behind, 19.1k/s, 12 dead letters, lagging
 2026-03-14T12:00:00Z pageviews v1 live: nothing unread, 220/s, ready
-2026-03-14T12:00:10Z pageviews v2 replaying: 3,100 records, 9s behind, 19.1k/s, lagging
-2026-03-14T12:00:20Z pageviews v2 replaying: 3,100 records, 9s behind, 19.1k/s, lagging
-2026-03-14T12:00:25Z pageviews v2 catching up: 3,100 records, 9s behind, 19.1k/s, lagging
-2026-03-14T12:00:28Z pageviews v2 verified: 3,100 records, 9s behind, 19.1k/s, lagging
+2026-03-14T12:00:10Z pageviews v2 replaying: 3,100 records, 9s behind, 19.1k/s, 12 dead letters, lagging
+2026-03-14T12:00:20Z pageviews v2 replaying: 3,100 records, 9s behind, 19.1k/s, 12 dead letters, lagging
+2026-03-14T12:00:25Z pageviews v2 catching up: 3,100 records, 9s behind, 19.1k/s, 12 dead letters, lagging
+2026-03-14T12:00:28Z pageviews v2 verified: 3,100 records, 9s behind, 19.1k/s, 12 dead letters, lagging
 `
 	if diff := cmp.Diff(want, out); diff != "" || notices != "" || err != nil {
 		t.Errorf("%v %q\n%s", err, notices, diff)
@@ -122,6 +122,60 @@ func TestPlainSharesTheTenSecondsBetweenJobs(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[job.Name]int{"job0": 2, "job1": 2, "job2": 2, "job3": 2, "job4": 2}, seen); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// slowed is a replay that something slows down, by another amount in every look; gone says in which looks nothing does.
+func slowed(looks int, gone func(look int) bool) []func() (Detail, error) {
+	var script []func() (Detail, error)
+	for i := range looks {
+		script = append(script, func() (Detail, error) {
+			d, err := with(job.Replaying, job.RollingOut, nil)()
+			if !gone(i) {
+				d.Status.Versions[0].Warnings = []string{fmt.Sprintf("the replay is slowed down on agent a1: a replica is %ds behind (over 10s)", 40+i)}
+				d.Status.Warnings = []string{fmt.Sprintf("a transaction of app@orders is open for 3h%dm (pid 411)", i)}
+			}
+			return d, err
+		})
+	}
+	return script
+}
+
+func TestPlainPrintsAWarningWhenItComesUpAndNotWhileItCountsOn(t *testing.T) {
+	out, _, _, err := looksAt(t, Options{Job: "pageviews"}, slowed(70, func(look int) bool { return look == 3 || look > 4 && look < 68 })...)
+	var warnings []string
+	for _, l := range strings.Split(out, "\n") {
+		if strings.Contains(l, "warning") {
+			warnings = append(warnings, l)
+		}
+	}
+	want := []string{
+		"2026-03-14T12:00:00Z pageviews v2 warning: the replay is slowed down on agent a1: a replica is 40s behind (over 10s)",
+		"2026-03-14T12:00:00Z pageviews warning: a transaction of app@orders is open for 3h0m (pid 411)",
+		"2026-03-14T12:01:08Z pageviews v2 warning: the replay is slowed down on agent a1: a replica is 108s behind (over 10s)",
+		"2026-03-14T12:01:08Z pageviews warning: a transaction of app@orders is open for 3h68m (pid 411)",
+	}
+	if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+func TestPlainJSONHasWarnings(t *testing.T) {
+	out, _, _, err := looksAt(t, Options{Job: "pageviews", JSON: true}, slowed(1, func(int) bool { return false })...)
+	if want := `{"at":"2026-03-14T12:00:00Z","kind":"warning","job":"pageviews","version":"v2","message":"the replay is slowed`; err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestPlainSaysPausedOnce(t *testing.T) {
+	paused := func() (Detail, error) {
+		v := replayingVersion(1)
+		v.Paused, v.Verdict, v.Reason = true, job.Stalled, "paused"
+		return detail(v), nil
+	}
+	out, _, _, err := looksAt(t, Options{Job: "pageviews"}, paused)
+	if err != nil || strings.Count(out, "paused") != 1 || strings.Contains(out, "stalled") {
+		t.Errorf("%v: %q", err, out)
 	}
 }
 

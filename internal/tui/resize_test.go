@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
 )
 
 func TestEverySizeFitsAndComesBack(t *testing.T) {
@@ -67,8 +68,88 @@ func TestTheStateAndTheLagAreTheLastToGo(t *testing.T) {
 		m.Update(tea.WindowSizeMsg{Width: width, Height: 24})
 		shows(t, m, "PHASE", "LAG", "4m10s", "catching up")
 	}
-	m.Update(tea.WindowSizeMsg{Width: 40, Height: 24})
-	shows(t, m, "PHASE", "…")
+	for _, size := range [][2]int{{40, 24}, {40, 10}, {32, 8}} {
+		m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		shows(t, m, "PHASE", "LAG", "2.3M rec", "…")
+	}
+	m.Update(tea.WindowSizeMsg{Width: 20, Height: 5})
+	shows(t, m, "LAG", "…", "◆")
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	shows(t, m, "LIVE", "CAND.", "PHASE", "LAG", "ETA", "VERDICT")
+}
+
+// crowds are pages with more, and wider, than anybody planned for.
+func crowds() map[string]func(t *testing.T) *Model {
+	var versions []reprocess.VersionStatus
+	for i := 200; i > 0; i-- {
+		v := catchingUpVersion(3)
+		v.Version, v.CreatedBy, v.GitRevision = fmt.Sprintf("v%d", i), "データ担当者@長い名前のホスト🚀", "👩‍🚀"
+		v.Phase = []job.Phase{job.CatchingUp, job.Standby, job.Verified, job.Failed}[i%4]
+		v.Partitions[0].Topic = "注文データ🚚配送履歴のとても長いトピック名"
+		versions = append(versions, v)
+	}
+	versions[57] = liveVersion(3)
+	versions[57].Version = "v143"
+	d := detail(versions...)
+	d.Status.Team, d.Status.View = "データ基盤 🚀", "public.\"вид🙈\""
+	var o Overview
+	for i := range 200 {
+		s := d.Status
+		s.Job = job.Name(fmt.Sprintf("job_%03d_of_a_team_that_likes_long_names", i))
+		o.Jobs = append(o.Jobs, s)
+	}
+	return map[string]func(t *testing.T) *Model{
+		"200 versions": func(t *testing.T) *Model {
+			m := opened(t, Options{Job: "pageviews", Look: Look{Color: true}}, 100, 30)
+			m.answer(looked{detail: &d})
+			m.pressAll("h", "h", "h")
+			return m
+		},
+		"200 jobs": func(t *testing.T) *Model {
+			m := opened(t, Options{Look: Look{Color: true}}, 100, 30)
+			m.answer(looked{overview: &o})
+			m.pressAll("pgdown", "pgdown", "pgdown")
+			return m
+		},
+	}
+}
+
+func TestCrowdsFitEverySizeAndComeBack(t *testing.T) {
+	for name, scene := range crowds() {
+		m := scene(t)
+		before := strings.Join(m.frame(), "\n")
+		for _, size := range [][2]int{{0, 0}, {1, 1}, {20, 5}, {40, 10}, {73, 24}, {74, 24}, {75, 24}, {74, 24}, {73, 24}, {80, 24}, {300, 100}} {
+			m.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+			fits(t, m.frame(), size[0], size[1])
+			if text := ansi.Strip(screen(m)); name == "200 jobs" && size[0] >= 20 && size[0] <= 75 && !strings.Contains(text, "…") {
+				t.Errorf("%s at %dx%d: clipped without a mark:\n%s", name, size[0], size[1], text)
+			}
+		}
+		m.Update(tea.WindowSizeMsg{Width: 100, Height: 30})
+		if diff := cmp.Diff(before, strings.Join(m.frame(), "\n")); diff != "" {
+			t.Errorf("%s is not as before (-before +after):\n%s", name, diff)
+		}
+	}
+}
+
+func TestAReasonIsLeftOutWhereOnlyItsFirstLettersFit(t *testing.T) {
+	m := overview(t)
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	shows(t, m, "· starting", "▲ unknown", "✗ unhealthy")
+	hides(t, m, "starting:", "unknown:", "unhealthy:")
+	m.Update(tea.WindowSizeMsg{Width: 200, Height: 24})
+	shows(t, m, "· starting: queued: 2 replays run", "✗ unhealthy: gap flights/2")
+}
+
+func TestAPartitionKeepsItsNumberWhenItsTopicIsClipped(t *testing.T) {
+	v := catchingUpVersion(12)
+	for i := range v.Partitions {
+		v.Partitions[i].Topic = "a.topic.with.a.name.that.nobody.wants.to.type"
+	}
+	d := detail(v)
+	m := opened(t, Options{Job: "pageviews"}, 80, 24)
+	m.answer(looked{detail: &d})
+	shows(t, m, "…/11 ", "…/3 ")
 }
 
 func TestWideAndHostileNames(t *testing.T) {

@@ -124,6 +124,21 @@ func orZero(n *int64) int64 {
 	return *n
 }
 
+// health is the sign, the tone and the words of a verdict. What somebody paused has not stalled.
+func (t theme) health(v job.Verdict, paused bool) (sign string, as tone, words string) {
+	if paused && v == job.Stalled {
+		return t.warn, warn, "paused"
+	}
+	sign, as = t.verdictLook(v)
+	return sign, as, verdictWords(v)
+}
+
+// troubled says that a version wants a look or an act.
+func (t theme) troubled(v reprocess.VersionStatus) bool {
+	_, as, _ := t.health(v.Verdict, v.Paused)
+	return as == warn || as == bad
+}
+
 // verdictLook is the sign and the tone of a verdict.
 func (t theme) verdictLook(v job.Verdict) (sign string, as tone) {
 	switch v {

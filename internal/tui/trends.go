@@ -16,7 +16,11 @@ func (m *Model) trendsPart(r room, v reprocess.VersionStatus, width int) []strin
 	}
 	h := m.curve(m.job, v.Version)
 	if h == nil || len(h.samples) < 2 {
-		return []string{m.theme.label("trends") + m.theme.paint(dim, "drawn while you watch")}
+		out := []string{m.theme.label("trends") + m.theme.paint(dim, "drawn while you watch")}
+		if r.chart > 0 {
+			out = append(out, make([]string, r.chart+2)...) // as high as they will be
+		}
+		return out
 	}
 	if r.chart == 0 {
 		return m.sparkLine(v, h, width)

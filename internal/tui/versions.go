@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strings"
+
 	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/reprocess"
 )
@@ -8,33 +10,48 @@ import (
 // widestVersion keeps both versions close enough to compare them.
 const widestVersion = 56
 
-// versionsPart is the live version at the left and the one in focus at the right; one alone when there is no other.
+// versionsPart is the live version at the left and the one in focus at the right; one alone when there is no other. The one that the
+// rest of the page is about is marked.
 func (m *Model) versionsPart(r room) []string {
 	t := m.theme
 	left, right := m.pair()
 	width := min((r.width-margin)/2, widestVersion)
-	out := []string{t.label("") + t.fit(m.versionHead(left), width, false)}
-	if right != nil {
-		out[0] += t.clip(m.versionHead(right), width)
+	if right == nil {
+		width = r.width - margin
 	}
-	a, b := m.versionFacts(*left), []cell(nil)
-	if right != nil {
-		b = m.versionFacts(*right)
+	column := func(v *reprocess.VersionStatus) []string {
+		lines := []string{m.versionHead(v)}
+		for _, c := range m.versionFacts(*v)[:min(r.facts, len(factNames()))] {
+			lines = append(lines, t.paint(c.tone, c.text))
+		}
+		return lines
 	}
-	for i, name := range factNames() {
-		if i >= r.facts {
-			break
+	out := []string{strings.Repeat(" ", margin-2) + m.pointer(left)}
+	for _, name := range factNames()[:min(r.facts, len(factNames()))] {
+		out = append(out, t.label(name))
+	}
+	for i, text := range column(left) {
+		out[i] += t.clip(text, width-2)
+	}
+	if right == nil {
+		return out
+	}
+	for i, text := range column(right) {
+		lead := "  "
+		if i == 0 {
+			lead = m.pointer(right)
 		}
-		line := t.label(name)
-		if right == nil {
-			out = append(out, line+t.paint(a[i].tone, t.clip(a[i].text, r.width-margin)))
-			continue
-		}
-		text := t.clip(a[i].text, width-2)
-		line += t.fit(t.paint(a[i].tone, text), width, false)
-		out = append(out, line+t.paint(b[i].tone, t.clip(b[i].text, width)))
+		out[i] = t.fit(out[i], margin+width-2, false) + lead + t.clip(text, r.width-margin-width)
 	}
 	return out
+}
+
+// pointer marks the version in focus when there is a choice.
+func (m *Model) pointer(v *reprocess.VersionStatus) string {
+	if f := m.focused(); f.Version == v.Version && len(m.detail.Status.Versions) > 1 {
+		return m.theme.paint(strong, m.theme.here) + " "
+	}
+	return "  "
 }
 
 // pair are the versions side by side: live, and the one in focus; when that is live, the one most of interest beside it.
@@ -56,9 +73,6 @@ func (m *Model) versionHead(v *reprocess.VersionStatus) string {
 	if v.Paused {
 		head += " " + m.theme.paint(warn, "paused")
 	}
-	if f := m.focused(); f != nil && f.Version == v.Version && len(m.detail.Status.Versions) > 1 {
-		head += m.theme.paint(dim, "  shown below")
-	}
 	return head
 }
 
@@ -69,11 +83,8 @@ func factNames() []string {
 
 func (m *Model) versionFacts(v reprocess.VersionStatus) []cell {
 	t := m.theme
-	sign, as := t.verdictLook(v.Verdict)
-	verdict := word(as, sign+" "+verdictWords(v.Verdict)+reasonOf(v))
-	if v.Phase.Ended() {
-		verdict = word(dim, t.none)
-	}
+	sign, as, words := t.health(v.Verdict, v.Paused)
+	verdict := word(as, sign+" "+words+reasonOf(v))
 	dead := word(plain, render.Count(v.DeadLetters))
 	if v.DeadLetters > 0 {
 		dead.tone = warn
@@ -83,7 +94,7 @@ func (m *Model) versionFacts(v reprocess.VersionStatus) []cell {
 		lag.tone = warn
 	}
 	if v.Phase.Ended() {
-		lag = word(dim, t.none)
+		lag, verdict = word(dim, render.None), word(dim, render.None)
 	}
 	position := render.CountOf(v.Position)
 	if v.Position != nil && v.End != nil {

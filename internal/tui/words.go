@@ -2,6 +2,7 @@ package tui
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,20 @@ func phaseWords(v reprocess.VersionStatus) string {
 // verdictWords is a verdict as people say it.
 func verdictWords(v job.Verdict) string { return strings.ReplaceAll(string(v), "_", " ") }
 
+// seconds prints a time that may be unknown in whole seconds: parts of one only flicker.
+func seconds(s *float64) string {
+	if s == nil || math.IsNaN(*s) || *s > math.MaxInt64/float64(time.Second) {
+		return render.None
+	}
+	switch {
+	case *s <= 0:
+		return "0s"
+	case *s < 1:
+		return "<1s"
+	}
+	return render.Duration(time.Duration(*s * float64(time.Second)).Round(time.Second))
+}
+
 // ago is how long something has been so. Clocks differ by a little: it is never negative.
 func ago(now, since time.Time) string {
 	if since.IsZero() {
@@ -43,17 +58,33 @@ func short(n *int64) string {
 	return strings.TrimSuffix(render.Rate(&f), "/s")
 }
 
+// brief prints a count in at most four cells: 950, 9.5k, 750k, 3.1M.
+func brief(n int64) string {
+	v, unit := float64(n), 0
+	for v >= 999.5 && unit < len("kMGTPE") {
+		v, unit = v/1000, unit+1
+	}
+	if unit == 0 {
+		return strconv.FormatInt(n, 10)
+	}
+	digits := 0
+	if v < 9.95 {
+		digits = 1
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64) + "kMGTPE"[unit-1:unit]
+}
+
 // behind is how far a version or a partition is from the end.
-func behind(records *int64, seconds *float64) string {
+func behind(records *int64, behindFor *float64) string {
 	switch {
 	case records == nil:
 		return "unknown"
 	case *records == 0:
 		return "nothing unread"
-	case seconds == nil || *seconds <= 0:
+	case behindFor == nil || *behindFor <= 0:
 		return render.Plural(*records, "record")
 	}
-	return render.Plural(*records, "record") + ", " + render.Seconds(seconds)
+	return render.Plural(*records, "record") + ", " + seconds(behindFor)
 }
 
 // progress is how much of what a version covers is in its table.
@@ -84,6 +115,17 @@ func (p progress) percent() string {
 	return fmt.Sprintf("%d.%d%%", tenths/10, tenths%10)
 }
 
+// whole is the percentage without a fraction: 100% only at the end.
+func (p progress) whole() string {
+	if !p.known {
+		return render.None
+	}
+	if p.total > 0 && p.done < p.total {
+		return fmt.Sprintf("%d%%", min(99, int64(p.share()*100)))
+	}
+	return "100%"
+}
+
 // partitionProgress counts from the first offset that the version covers, else from the start of the log.
 func partitionProgress(p reprocess.PartitionStatus, f Facts) progress {
 	start, ok := f.Starts[p.Topic+"/"+strconv.Itoa(int(p.Partition))]
@@ -106,8 +148,8 @@ func versionProgress(v reprocess.VersionStatus, f Facts) progress {
 	return out
 }
 
-// outlook says when a version has read everything, and whether it will.
-func outlook(v reprocess.VersionStatus, made *float64) (string, tone) {
+// outlook says whether a version has read everything, and if not when it will have, if ever.
+func outlook(now time.Time, v reprocess.VersionStatus, made *float64) (string, tone) {
 	rates := ""
 	if v.RecordsPerSecond != nil && made != nil {
 		rates = fmt.Sprintf(": %s read, %s arrive", render.Rate(v.RecordsPerSecond), render.Rate(made))
@@ -117,22 +159,34 @@ func outlook(v reprocess.VersionStatus, made *float64) (string, tone) {
 		return "", dim
 	case v.Paused:
 		return "paused", warn
-	case v.LagRecords != nil && *v.LagRecords == 0:
-		return "everything is read", live
-	case v.Verdict == job.Stalled || v.Verdict == job.Unhealthy || v.Verdict == job.Unknown:
-		return "no estimate: " + verdictWords(v.Verdict), warn
-	case v.Verdict == job.Ready:
-		return "within its limits", live
+	case v.Verdict == job.Unhealthy:
+		return "unhealthy", bad
 	case v.Verdict == job.Holding:
 		return "within its limits, for long enough soon", live
+	case v.LagRecords != nil && *v.LagRecords == 0 && v.Phase.Consumes():
+		return "caught up: everything is read", live
+	case v.LagRecords != nil && *v.LagRecords == 0:
+		return "everything is read", live
+	case v.Verdict == job.Stalled || v.Verdict == job.Unknown:
+		return "no estimate: " + verdictWords(v.Verdict), warn
+	case v.Verdict == job.Ready:
+		return "caught up: within its limits", live
 	case v.Verdict == job.NotConverging:
 		return "does not converge" + rates, bad
 	case v.ETASeconds != nil:
-		return "ETA " + render.Seconds(v.ETASeconds) + ", converges" + rates, plain
+		return "ETA " + seconds(v.ETASeconds) + clockOf(now, *v.ETASeconds) + ", converges" + rates, plain
 	case v.Phase.Consumes() && rates != "" && *v.RecordsPerSecond <= *made && v.Verdict == job.Lagging:
 		return "does not converge" + rates, warn
 	}
 	return "no estimate yet", dim
+}
+
+// clockOf is the time of day of an estimate that is far enough away to do something else before.
+func clockOf(now time.Time, in float64) string {
+	if in < 120 || in > 86400 {
+		return ""
+	}
+	return " (" + now.Add(time.Duration(in*float64(time.Second))).UTC().Format("15:04") + " UTC)"
 }
 
 // waitsFor says in words what a version waits for before readers can see it, or what it does for them.
@@ -211,5 +265,5 @@ func withNext(text, next string) string {
 	if next == "" {
 		return text
 	}
-	return text + " " + "Next: " + next
+	return text + " Next: " + next
 }

@@ -180,7 +180,10 @@ func (s *studio) otherPages(ctx context.Context, t *terminal) error {
 		{"e", "staged as", "watch-events.svg", "kappactl watch: events", "The page of events: what happened to the job, when, and by whom"},
 		{"\x1b", "WAITS FOR", "", "", ""},
 		{"\x1b", "JOB", "", "", ""},
-		{"\x1b", "slow_pages", "watch-overview.svg", "kappactl watch", "The page of all jobs: live, candidate and standby versions with phase, lag and verdict"},
+		{"\x1b", "slow_pages", "watch-overview.svg", "kappactl watch", "The page of all jobs: live, candidate and standby versions with phase, progress, lag, ETA and verdict"},
+		{"j\r", "somebody to promote it", "", "", ""},
+		{"p", "to confirm", "", "", ""},
+		{"slow_pa", "slow_pa█", "watch-confirm.svg", "kappactl watch: promote", "Confirming a promote: what it does, how the version is now, the command that does the same, and the job's name half typed"},
 	} {
 		if err := t.press(page.keys); err != nil {
 			return err

@@ -16,7 +16,7 @@ const (
 )
 
 // stage loads the topic and deploys what the pictures show: pageviews with a live version, visitors with a standby one,
-// and a third job.
+// and slow_pages with one that waits to be promoted.
 func (s *studio) stage(ctx context.Context) error {
 	for name, n := range map[string]int{"history.ndjson": history, "late.ndjson": arrive} {
 		if err := writePageviews(filepath.Join(s.dir, name), n); err != nil {
@@ -29,6 +29,7 @@ func (s *studio) stage(ctx context.Context) error {
 		"visitors.yaml":     jobFile("visitors", "growth", "public.visitors_daily", "user_id, CAST(ts AS date) AS day", "true", "0"),
 		"visitors-v2.yaml":  jobFile("visitors", "growth", "public.visitors_daily", "user_id, CAST(ts AS date) AS day", "duration_ms >= 500", "0"),
 		"slow_pages.yaml":   jobFile("slow_pages", "platform", "public.slow_pages", "url", "duration_ms > 20000", "0"),
+		"slow-v2.yaml":      jobFile("slow_pages", "platform", "public.slow_pages", "url", "duration_ms > 15000", "0"),
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
@@ -38,6 +39,7 @@ func (s *studio) stage(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"dev", "load", "history.ndjson", "--topic", "pageviews", "--partitions", "6"},
 		{"deploy", "slow_pages.yaml"},
+		{"deploy", "slow-v2.yaml"},
 		{"deploy", "visitors.yaml"},
 		{"deploy", "visitors-v2.yaml", "--promote", "auto"},
 		{"deploy", "pageviews.yaml"},

@@ -1,0 +1,128 @@
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// skeleton is where things stand: each label with its line, and the lines of titles as they are.
+func skeleton(m *Model) string {
+	var out []string
+	for i, l := range strings.Split(ansi.Strip(screen(m)), "\n") {
+		if label := strings.TrimSpace(l[:min(len(l), margin)]); label != "" && strings.ToUpper(label) == label && strings.ContainsAny(label, "PWTCB") {
+			if strings.Contains(l, "VERDICT") && strings.Contains(l, "READS") {
+				label = l[:strings.Index(l, "VERDICT")] // titles of columns
+			}
+			out = append(out, fmt.Sprintf("%d %s", i, label))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// moments are one version while it goes on: every number gets shorter or longer, and verdicts change.
+func moments() []reprocess.VersionStatus {
+	var out []reprocess.VersionStatus
+	for i, lag := range []int64{8_000_000, 750_000, 99_000, 1_100, 42, 0} {
+		parts := []reprocess.PartitionStatus{
+			part("pageviews", 0, 9_000_000-lag, 9_000_000, time.Duration(lag)*time.Millisecond/3, 1.7*float64(i*i*i)*1000, job.Lagging, "behind"),
+			part("pageviews", 1, 9_000_000-lag/2, 9_000_000, time.Duration(lag)*time.Millisecond/9, 12, job.Lagging, "behind"),
+		}
+		if i%2 == 1 {
+			parts[0].Verdict, parts[0].Reason = job.NotConverging, fmt.Sprintf("%d records, 4m10s behind; it was 401870 a minute ago", lag)
+		}
+		v := version("v2", job.CatchingUp, parts[0].Verdict, parts[0].Reason, parts...)
+		if lag == 0 {
+			v.Verdict, v.Reason = job.Ready, "2 partitions within the limits"
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func TestNothingMovesWhileNumbersChange(t *testing.T) {
+	for _, size := range [][2]int{{80, 24}, {120, 40}, {200, 60}} {
+		page := opened(t, Options{Job: "pageviews"}, size[0], size[1])
+		all := opened(t, Options{}, size[0], size[1])
+		var first, firstOfAll string
+		for i, v := range moments() {
+			watched(page, 3, func(int) Detail { return detail(v, liveVersion(2)) })
+			all.answer(looked{overview: &Overview{Agents: 1, Jobs: []reprocess.Status{pageviews(v, liveVersion(2))}}})
+			if i == 0 {
+				first, firstOfAll = skeleton(page), skeleton(all)
+			}
+			for _, c := range [][2]string{{first, skeleton(page)}, {firstOfAll, skeleton(all)}} {
+				if c[0] != c[1] || c[0] == "" {
+					t.Errorf("%dx%d, moment %d:\n%s\nbefore:\n%s", size[0], size[1], i, c[1], c[0])
+				}
+			}
+		}
+	}
+}
+
+func TestPartitionsChangePlacesEveryTenSecondsAndAtOnceWithTheirVerdict(t *testing.T) {
+	m := opened(t, Options{Job: "pageviews"}, 120, 30)
+	first := func(lag0, lag1 int64, verdict0 job.Verdict) int32 {
+		m.now = m.now.Add(time.Second)
+		d := detail(version("v2", job.CatchingUp, job.Lagging, "behind",
+			part("pageviews", 0, 1_000_000-lag0, 1_000_000, time.Second, 1, verdict0, "behind"),
+			part("pageviews", 1, 1_000_000-lag1, 1_000_000, time.Second, 1, job.Lagging, "behind")))
+		m.answer(looked{detail: &d})
+		return m.shownPartitions(*m.focused())[0].Partition
+	}
+	if got := first(2_000, 1_000, job.Lagging); got != 0 {
+		t.Fatalf("partition %d is the worst", got)
+	}
+	if got := first(1_000, 2_000, job.Lagging); got != 0 {
+		t.Error("rows swap with every number")
+	}
+	for range 9 {
+		first(1_000, 2_000, job.Lagging)
+	}
+	if got := first(1_000, 2_000, job.Lagging); got != 1 {
+		t.Error("the worst partition is not the first after ten seconds")
+	}
+	if got := first(1_000, 2_000, job.Unhealthy); got != 0 {
+		t.Error("a partition that wants an act is not the first at once")
+	}
+}
+
+func TestTheOverviewMarksALiveVersionInTrouble(t *testing.T) {
+	sick := liveVersion(2)
+	sick.Verdict, sick.Reason = job.Unhealthy, "gap pageviews/1 [4,9)"
+	m := opened(t, Options{}, 120, 30)
+	m.answer(looked{overview: &Overview{Jobs: []reprocess.Status{pageviews(replayingVersion(2), sick)}}})
+	shows(t, m, "v1 ✗", "✗ 1", "✗ v1 live: unhealthy: gap pageviews/1 [4,9)")
+}
+
+func TestWhatSomebodyPausedHasNotStalled(t *testing.T) {
+	v := replayingVersion(2)
+	v.Paused, v.Verdict, v.Reason = true, job.Stalled, "paused"
+	for i := range v.Partitions {
+		v.Partitions[i].Verdict, v.Partitions[i].Reason = job.Stalled, "paused"
+	}
+	m := deployment(t, detail(v, liveVersion(2)), Options{})
+	shows(t, m, "▲ paused", "somebody to resume it: press space")
+	hides(t, m, "stalled")
+	m = opened(t, Options{}, 120, 30)
+	m.answer(looked{overview: &Overview{Jobs: []reprocess.Status{pageviews(v, liveVersion(2))}}})
+	shows(t, m, "▲ paused")
+	hides(t, m, "stalled", "✗")
+}
+
+func TestRetentionIsShownWhileAVersionIsBehind(t *testing.T) {
+	v := catchingUpVersion(2)
+	v.RetentionDeadline = ptr(noon().Add(10 * time.Minute))
+	m := deployment(t, detail(v, liveVersion(2)), Options{})
+	shows(t, m, "RETENTION", "in 10m, at 12:10:00 UTC")
+	hides(t, m, "before all of it is read")
+	v.ETASeconds = ptr(3600.0)
+	m = deployment(t, detail(v, liveVersion(2)), Options{})
+	shows(t, m, "before all of it is read")
+}

@@ -1,0 +1,109 @@
+package tui
+
+import (
+	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// headerLine says where one is and how fresh what one sees is.
+func (m *Model) headerLine() string {
+	t := m.theme
+	left := " " + t.paint(strong, "kappactl")
+	switch m.page {
+	case pageOverview:
+		left += "  " + m.jobsLine()
+	case pageDeployment:
+		left += "  " + t.paint(strong, clean(string(m.job)))
+	case pageEvents:
+		left += "  " + t.paint(strong, clean(string(m.job))) + t.paint(dim, "  events")
+	}
+	if m.page != pageOverview && m.detail != nil {
+		about := m.detail.Status.View
+		if team := m.detail.Status.Team; team != "" {
+			about += "  " + t.dot + "  " + team
+		}
+		right := m.freshness() + " "
+		if full := left + "  " + t.paint(dim, clean(about)); cells(full)+cells(right)+2 <= m.width {
+			left = full
+		}
+	}
+	return t.ends(left, m.freshness()+" ", m.width)
+}
+
+// jobsLine is how many jobs there are, and how many of them want an act or a look.
+func (m *Model) jobsLine() string {
+	t := m.theme
+	if m.overview == nil {
+		return t.paint(dim, "jobs")
+	}
+	shown, all := int64(len(m.jobs())), int64(len(m.overview.Jobs))
+	text := render.Plural(all, "job")
+	if shown < all {
+		text = render.Count(shown) + " of " + text
+	}
+	text = t.paint(dim, text)
+	var acts, looks int64
+	for _, s := range m.overview.Jobs {
+		if worst := m.worst(s); worst == bad {
+			acts++
+		} else if worst == warn {
+			looks++
+		}
+	}
+	if acts > 0 {
+		text += "  " + t.paint(bad, t.bad+" "+render.Count(acts))
+	}
+	if looks > 0 {
+		text += "  " + t.paint(warn, t.warn+" "+render.Count(looks))
+	}
+	return text
+}
+
+// worst is the tone of what is worst among the versions of a job.
+func (m *Model) worst(s reprocess.Status) tone {
+	worst := plain
+	for _, v := range s.Versions {
+		if _, as, _ := m.theme.health(v.Verdict, v.Paused); as == bad || as == warn && worst != bad {
+			worst = as
+		}
+	}
+	return worst
+}
+
+// freshness is the clock, or how old the data is when the last look failed.
+func (m *Model) freshness() string {
+	t := m.theme
+	clock := t.paint(dim, m.now.UTC().Format("15:04:05")+" UTC")
+	agents, known := m.agents()
+	switch {
+	case m.stale():
+		return t.paint(warn, t.warn+" "+m.age()+", reconnecting") + "  " + clock
+	case known && agents == 0:
+		return t.paint(bad, t.warn+" no agent is alive") + "  " + clock
+	case known:
+		return t.paint(dim, render.Plural(int64(agents), "agent")) + "  " + clock
+	}
+	return clock
+}
+
+// stale says that what is on the page is not what is: the last look failed, or none came back for long.
+func (m *Model) stale() bool {
+	return m.failure != nil || !m.seen.IsZero() && m.now.Sub(m.seen) > lookPatience
+}
+
+func (m *Model) age() string {
+	if m.seen.IsZero() {
+		return "no data"
+	}
+	return "data of " + ago(m.now, m.seen) + " ago"
+}
+
+func (m *Model) agents() (n int, known bool) {
+	switch {
+	case m.page == pageOverview && m.overview != nil:
+		return m.overview.Agents, true
+	case m.page != pageOverview && m.detail != nil:
+		return m.detail.Agents, true
+	}
+	return 0, false
+}

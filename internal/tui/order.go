@@ -1,0 +1,53 @@
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
+)
+
+// reorderEvery is how often partitions with the same verdict change places: rows that swap with every number cannot be read.
+const reorderEvery = 10 * time.Second
+
+// order is how the partitions of a version were ordered last.
+type order struct {
+	version string
+	at      time.Time
+	rank    map[string]int
+}
+
+func partitionName(p reprocess.PartitionStatus) string {
+	return fmt.Sprintf("%s/%d", p.Topic, p.Partition)
+}
+
+// reorder takes the order anew when it is of another version, or old.
+func (m *Model) reorder() {
+	v := m.focused()
+	if v == nil || v.Version == m.order.version && m.now.Sub(m.order.at) < reorderEvery && len(v.Partitions) == len(m.order.rank) {
+		return
+	}
+	m.order = order{version: v.Version, at: m.now, rank: make(map[string]int, len(v.Partitions))}
+	for i, p := range worstFirst(v.Partitions) {
+		m.order.rank[partitionName(p)] = i
+	}
+}
+
+// ordered are the partitions of a version, worst first: by verdict as it is now, then as they were ordered last.
+func (m *Model) ordered(v reprocess.VersionStatus) []reprocess.PartitionStatus {
+	out := worstFirst(v.Partitions)
+	if m.order.version != v.Version {
+		return out
+	}
+	verdicts := job.Verdicts()
+	slices.SortStableFunc(out, func(a, b reprocess.PartitionStatus) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(verdicts, a.Verdict), slices.Index(verdicts, b.Verdict)),
+			cmp.Compare(m.order.rank[partitionName(a)], m.order.rank[partitionName(b)]),
+		)
+	})
+	return out
+}
