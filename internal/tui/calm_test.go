@@ -17,8 +17,8 @@ func skeleton(m *Model) string {
 	var out []string
 	for i, l := range strings.Split(ansi.Strip(screen(m)), "\n") {
 		if label := strings.TrimSpace(l[:min(len(l), margin)]); label != "" && strings.ToUpper(label) == label && strings.ContainsAny(label, "PWTCB") {
-			if strings.Contains(l, "VERDICT") && strings.Contains(l, "READS") {
-				label = l[:strings.Index(l, "VERDICT")] // titles of columns
+			if titles, _, ok := strings.Cut(l, "VERDICT"); ok && strings.Contains(l, "READS") {
+				label = titles
 			}
 			out = append(out, fmt.Sprintf("%d %s", i, label))
 		}
@@ -66,7 +66,7 @@ func TestNothingMovesWhileNumbersChange(t *testing.T) {
 	}
 }
 
-func TestPartitionsChangePlacesEveryTenSecondsAndAtOnceWithTheirVerdict(t *testing.T) {
+func TestPartitionsChangePlacesEveryFiveSecondsAndAtOnceWithTheirVerdict(t *testing.T) {
 	m := opened(t, Options{Job: "pageviews"}, 120, 30)
 	first := func(lag0, lag1 int64, verdict0 job.Verdict) int32 {
 		m.now = m.now.Add(time.Second)
@@ -82,11 +82,11 @@ func TestPartitionsChangePlacesEveryTenSecondsAndAtOnceWithTheirVerdict(t *testi
 	if got := first(1_000, 2_000, job.Lagging); got != 0 {
 		t.Error("rows swap with every number")
 	}
-	for range 9 {
+	for range 4 {
 		first(1_000, 2_000, job.Lagging)
 	}
 	if got := first(1_000, 2_000, job.Lagging); got != 1 {
-		t.Error("the worst partition is not the first after ten seconds")
+		t.Error("the worst partition is not the first after five seconds")
 	}
 	if got := first(1_000, 2_000, job.Unhealthy); got != 0 {
 		t.Error("a partition that wants an act is not the first at once")
@@ -103,17 +103,38 @@ func TestTheOverviewMarksALiveVersionInTrouble(t *testing.T) {
 
 func TestWhatSomebodyPausedHasNotStalled(t *testing.T) {
 	v := replayingVersion(2)
-	v.Paused, v.Verdict, v.Reason = true, job.Stalled, "paused"
+	v.Paused, v.Verdict, v.Reason = true, job.Stalled, "paused (and 1 partition more)"
 	for i := range v.Partitions {
 		v.Partitions[i].Verdict, v.Partitions[i].Reason = job.Stalled, "paused"
 	}
 	m := deployment(t, detail(v, liveVersion(2)), Options{})
-	shows(t, m, "▲ paused", "somebody to resume it: press space")
-	hides(t, m, "stalled")
+	shows(t, m, "▲ paused", "somebody to resume it: press space", "replaying for 42s")
+	hides(t, m, "stalled", "paused: ", "paused for")
 	m = opened(t, Options{}, 120, 30)
 	m.answer(looked{overview: &Overview{Jobs: []reprocess.Status{pageviews(v, liveVersion(2))}}})
 	shows(t, m, "▲ paused")
 	hides(t, m, "stalled", "✗")
+}
+
+func TestWhatWaitsForItsTurnIsCalledQueued(t *testing.T) {
+	m := opened(t, Options{}, 200, 30)
+	o := fleet()
+	m.answer(looked{overview: &o})
+	shows(t, m, "· queued: 2 replays run, limit 2 (agent.replays)", "waits for its turn: 2 replays run")
+	hides(t, m, "starting")
+}
+
+func TestExamplesOfADiffAreLinesOfTheAnswerOnly(t *testing.T) {
+	text := "pageviews/v2 is not promoted:\ncheck \"close_to_live\": fail: 976 keys changed\n  [\"/a\"] views 27 → 26"
+	d := detail(catchingUpVersion(2), liveVersion(2))
+	d.Status.Deployments[0].ExitCode, d.Status.Deployments[0].Message = ptr(5), text
+	m := deployment(t, d, Options{})
+	shows(t, m, `pageviews/v2 is not promoted: check "close_to_live": fail: 976 keys changed`)
+	hides(t, m, "27 → 26")
+	asked(t, m, "p", ref)
+	m.pressAll(append(strings.Split("pageviews", ""), "enter")...)
+	m.Update(acted{generation: m.acts, answer: reprocess.Answer{Code: job.ExitChecks, Text: text}})
+	shows(t, m, "✗ pageviews/v2 is not promoted:\n", "    [\"/a\"] views 27 → 26\n", "kappactl promote pageviews v2")
 }
 
 func TestRetentionIsShownWhileAVersionIsBehind(t *testing.T) {

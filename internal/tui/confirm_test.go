@@ -71,7 +71,7 @@ func TestARefusalSaysWhyAndWhatIsNext(t *testing.T) {
 	asked(t, m, "p", ref)
 	m.pressAll(append(strings.Split("pageviews", ""), "enter")...)
 	m.Update(acted{generation: m.acts, answer: reprocess.Answer{Code: job.ExitChecks, Text: "pageviews/v2 is not promoted:\ncheck \"x\": fail: 3 rows", Next: "correct the cause"}})
-	shows(t, m, "✗ pageviews/v2 is not promoted: check \"x\": fail: 3 rows", "correct the cause")
+	shows(t, m, "✗ pageviews/v2 is not promoted:\n    check \"x\": fail: 3 rows\n", "correct the cause")
 }
 
 func TestAnActThatCannotBeAskedForSaysSo(t *testing.T) {

@@ -1,6 +1,8 @@
 package tui
 
 import (
+	"strings"
+
 	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/reprocess"
 )
@@ -22,12 +24,16 @@ func (m *Model) headerLine() string {
 		if team := m.detail.Status.Team; team != "" {
 			about += "  " + t.dot + "  " + team
 		}
-		right := m.freshness() + " "
+		right := m.freshness(true) + " "
 		if full := left + "  " + t.paint(dim, clean(about)); cells(full)+cells(right)+2 <= m.width {
 			left = full
 		}
 	}
-	return t.ends(left, m.freshness()+" ", m.width)
+	right := m.freshness(true) + " "
+	if cells(left)+cells(right)+2 > m.width {
+		right = m.freshness(false) + " "
+	}
+	return t.ends(left, right, m.width)
 }
 
 // jobsLine is how many jobs there are, and how many of them want an act or a look.
@@ -63,27 +69,30 @@ func (m *Model) jobsLine() string {
 func (m *Model) worst(s reprocess.Status) tone {
 	worst := plain
 	for _, v := range s.Versions {
-		if _, as, _ := m.theme.health(v.Verdict, v.Paused); as == bad || as == warn && worst != bad {
+		if _, as, _, _ := m.theme.health(v.Verdict, v.Reason); as == bad || as == warn && worst != bad {
 			worst = as
 		}
 	}
 	return worst
 }
 
-// freshness is the clock, or how old the data is when the last look failed.
-func (m *Model) freshness() string {
+// freshness is how many agents are alive, or how old the data is when the last look failed, and the clock where there is room for it.
+func (m *Model) freshness(roomy bool) string {
 	t := m.theme
-	clock := t.paint(dim, m.now.UTC().Format("15:04:05")+" UTC")
+	clock := ""
+	if roomy {
+		clock = "  " + t.paint(dim, m.now.UTC().Format("15:04:05")+" UTC")
+	}
 	agents, known := m.agents()
 	switch {
 	case m.stale():
-		return t.paint(warn, t.warn+" "+m.age()+", reconnecting") + "  " + clock
+		return t.paint(warn, t.warn+" "+m.age()+", reconnecting") + clock
 	case known && agents == 0:
-		return t.paint(bad, t.warn+" no agent is alive") + "  " + clock
+		return t.paint(bad, t.warn+" no agent is alive") + clock
 	case known:
-		return t.paint(dim, render.Plural(int64(agents), "agent")) + "  " + clock
+		return t.paint(dim, render.Plural(int64(agents), "agent")) + clock
 	}
-	return clock
+	return strings.TrimSpace(clock)
 }
 
 // stale says that what is on the page is not what is: the last look failed, or none came back for long.

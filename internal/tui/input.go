@@ -19,6 +19,8 @@ func (m *Model) key(msg tea.KeyMsg) tea.Cmd {
 		return nil
 	case msg.Type == tea.KeySpace && !msg.Alt:
 		return m.press("space", " ")
+	case msg.Type == tea.KeyEscape && msg.Alt: // esc twice, read at once
+		return tea.Batch(m.press("esc", ""), m.press("esc", ""))
 	case msg.Type != tea.KeyRunes || msg.Alt:
 		return m.press(msg.String(), "")
 	}

@@ -37,6 +37,18 @@ func TestKeysReadAtOnceAreKeysOneByOne(t *testing.T) {
 	}
 }
 
+func TestEscTwiceAtOnceIsTwoKeys(t *testing.T) {
+	m := overview(t)
+	m.pressAll("/", "o", "enter", "enter")
+	if m.page != pageDeployment {
+		t.Fatalf("on %s", m.page)
+	}
+	m.Update(tea.KeyMsg{Type: tea.KeyEscape, Alt: true})
+	if m.page != pageOverview || m.filters[pageOverview].text != "" {
+		t.Errorf("on %s with the filter %q", m.page, m.filters[pageOverview].text)
+	}
+}
+
 func TestAPasteIsTextAndNeverKeys(t *testing.T) {
 	m := overview(t)
 	m.Update(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("q?"), Paste: true})

@@ -259,7 +259,8 @@ func (m *Model) jobs() []reprocess.Status {
 	for _, s := range m.overview.Jobs {
 		words := []string{string(s.Job), s.Team, s.View}
 		for _, v := range s.Versions {
-			words = append(words, v.Version, string(v.Phase), phaseWords(v), verdictWords(v.Verdict))
+			_, _, health, why := m.theme.health(v.Verdict, v.Reason)
+			words = append(words, v.Version, string(v.Phase), phaseWords(v), health, why)
 		}
 		if m.matches(strings.Join(words, " ")) {
 			out = append(out, s)

@@ -146,11 +146,11 @@ func TestOneLookIsOutAtATime(t *testing.T) {
 
 func TestFilterNarrowsTheListUntilItIsCleared(t *testing.T) {
 	m := overview(t)
-	m.pressAll("/", "s", "t", "a", "l", "l")
+	m.pressAll("/", "p", "a", "u", "s", "e")
 	if jobs := m.jobs(); len(jobs) != 1 || jobs[0].Job != "sessions" || m.selected != "sessions" {
 		t.Errorf("%d jobs, selected %s", len(jobs), m.selected)
 	}
-	shows(t, m, "/stall", "sessions")
+	shows(t, m, "/pause", "sessions")
 	hides(t, m, "orders")
 	m.pressAll("backspace", "backspace", "enter")
 	if m.typing || len(m.jobs()) == 0 {

@@ -11,7 +11,7 @@ import (
 )
 
 // reorderEvery is how often partitions with the same verdict change places: rows that swap with every number cannot be read.
-const reorderEvery = 10 * time.Second
+const reorderEvery = 5 * time.Second
 
 // order is how the partitions of a version were ordered last.
 type order struct {

@@ -2,8 +2,10 @@ package tui
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess"
 )
 
 // confirmPage is an act that is being asked for.
@@ -24,7 +26,10 @@ func (m *Model) confirmPage(width, height int) []string {
 	case stageTyping:
 		out = append(out, m.confirmQuestion(a, width)...)
 	case stageDoing:
-		out = append(out, "", "  asked "+ago(m.now, c.asked)+" ago: an agent does it; it takes up to a minute while readers are in the way")
+		out = append(out, "", "  asked an agent "+ago(m.now, c.asked)+" ago"+t.mark)
+		if a.Verb == reprocess.Promote || a.Verb == reprocess.Rollback {
+			out = append(out, t.paint(dim, "  it takes up to a minute while readers are in the way"))
+		}
 	case stageDone:
 		out = append(out, m.confirmAnswer(width)...)
 	}
@@ -39,8 +44,8 @@ func (m *Model) confirmQuestion(a Act, width int) []string {
 			out = append(out, "  "+line)
 		}
 		if v := find(s, a.Ref.Number.String()); v != nil {
-			sign, as, words := t.health(v.Verdict, v.Paused)
-			now := "  " + t.paint(dim, "now      ") + phaseWords(*v) + ", " + t.paint(as, sign+" "+words+clean(reasonOf(*v)))
+			sign, as, words, why := t.health(v.Verdict, v.Reason)
+			now := "  " + t.paint(dim, "now      ") + phaseWords(*v) + "  " + t.paint(as, sign+" "+words+clean(why))
 			out = append(out, "", t.clip(now, width))
 		}
 	}
@@ -67,13 +72,12 @@ func (m *Model) confirmAnswer(width int) []string {
 		text = "done"
 	}
 	out := []string{""}
-	for i, line := range t.wrap(clean(text), width-4, 6) {
-		if i == 0 {
-			line = sign + " " + line
-		} else {
-			line = "  " + line
+	lead := sign + " "
+	for _, line := range strings.Split(text, "\n") { // examples of a diff are lines of their own
+		for _, part := range t.wrap(clean(line), width-6, 6) {
+			out = append(out, "  "+t.paint(as, lead+part))
+			lead = "  "
 		}
-		out = append(out, "  "+t.paint(as, line))
 	}
 	if next != "" {
 		out = append(out, "", "  "+t.paint(dim, "next     ")+clean(next))

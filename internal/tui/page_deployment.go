@@ -107,7 +107,7 @@ func (m *Model) partitionsInSight() int {
 func (m *Model) compactPage(v reprocess.VersionStatus, width, height int) []string {
 	t := m.theme
 	sign, as, _ := t.role(v)
-	verdictSign, verdictTone, verdict := t.health(v.Verdict, v.Paused)
+	verdictSign, verdictTone, verdict, _ := t.health(v.Verdict, v.Reason)
 	p := versionProgress(v, m.detail.Facts[v.Version])
 	words, wordsTone := outlook(m.now, v, latest(m.curve(m.job, v.Version).made()))
 	out := []string{
@@ -175,7 +175,7 @@ func (m *Model) progressPart(r room, v reprocess.VersionStatus) []string {
 	if p.known {
 		counts = short(&p.done) + " of " + short(&p.total)
 	}
-	barWidth := min(60, max(0, r.width-margin-24))
+	barWidth := min(60, max(0, r.width-margin-28))
 	if r.width < oneLine && r.facts < 4 {
 		barWidth = 8
 	}
@@ -193,7 +193,7 @@ func (m *Model) progressPart(r room, v reprocess.VersionStatus) []string {
 // waitsPart has the same height whatever there is to say.
 func (m *Model) waitsPart(r room, v reprocess.VersionStatus) []string {
 	t := m.theme
-	_, as, _ := t.health(v.Verdict, v.Paused)
+	_, as, _, _ := t.health(v.Verdict, v.Reason)
 	if as != bad && as != warn {
 		as = plain
 	}
@@ -223,7 +223,7 @@ func deploymentOf(s reprocess.Status, version string) *reprocess.DeploymentStatu
 	return nil
 }
 
-// notesPart is what is out of the ordinary: retention, dead letters, a queue, warnings, windows that end.
+// notesPart is what is out of the ordinary: retention, dead letters, warnings, windows that end.
 func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
 	t := m.theme
 	var out []string
@@ -237,9 +237,6 @@ func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
 	}
 	if v.DeadLetters > 0 && r.facts < 5 {
 		add("dead letters", warn, t.warn+" "+render.Plural(v.DeadLetters, "record")+" of "+short(&v.Records)+" could not be processed")
-	}
-	if v.Phase == job.Replaying && v.Verdict == job.Starting && strings.HasPrefix(v.Reason, "queued") {
-		add("queue", warn, v.Reason)
 	}
 	for _, text := range m.warned(v) {
 		label := "warning"

@@ -73,7 +73,7 @@ func (m *Model) aboutSelected(s reprocess.Status, width, height int) []string {
 		return append(out, make([]string, aboutLines)...)
 	}
 	t := m.theme
-	sign, as, words := t.health(v.Verdict, v.Paused)
+	sign, as, words, _ := t.health(v.Verdict, v.Reason)
 	out = append(out, "", t.clip("  "+t.paint(strong, clean(string(s.Job)))+" "+v.Version+"  "+t.paint(as, sign+" "+words)+"  "+t.paint(dim, clean(s.View)), width))
 	for _, line := range t.wrap("waits for "+clean(waitsFor(*v, deploymentOf(s, v.Version), Facts{}, m.readOnly)), width-4, 2) {
 		out = append(out, "  "+line)
@@ -94,8 +94,8 @@ func (m *Model) besidesOf(s reprocess.Status, v reprocess.VersionStatus) []strin
 		if o.Version == v.Version || !t.troubled(o) {
 			continue
 		}
-		sign, as, words := t.health(o.Verdict, o.Paused)
-		out = append(out, t.paint(as, sign+" "+o.Version+" "+phaseWords(o)+": "+words+clean(reasonOf(o))))
+		sign, as, words, why := t.health(o.Verdict, o.Reason)
+		out = append(out, t.paint(as, sign+" "+o.Version+" "+phaseWords(o)+": "+words+clean(why)))
 	}
 	if v.DeadLetters > 0 {
 		out = append(out, t.paint(warn, t.warn+" "+render.Plural(v.DeadLetters, "dead letter")+" of "+v.Version))
@@ -129,7 +129,7 @@ func (m *Model) overviewRow(s reprocess.Status) []cell {
 	}
 	p := versionProgress(*v, Facts{})
 	sign, as, _ := t.role(*v)
-	verdictSign, verdictTone, verdict := t.health(v.Verdict, v.Paused)
+	verdictSign, verdictTone, verdict, why := t.health(v.Verdict, v.Reason)
 	bar := cell{draw: func(w int) string { return t.thin(as, p.share(), w) }}
 	return append(row,
 		word(as, sign+" "+phaseWords(*v)),
@@ -138,16 +138,8 @@ func (m *Model) overviewRow(s reprocess.Status) []cell {
 		word(plain, render.Rate(v.RecordsPerSecond)),
 		lagCell(*v),
 		word(plain, seconds(v.ETASeconds)),
-		reasoned(verdictTone, verdictSign+" "+verdict, reasonOf(*v)),
+		reasoned(verdictTone, verdictSign+" "+verdict, why),
 	)
-}
-
-// reasonOf says why a verdict is not the good one.
-func reasonOf(v reprocess.VersionStatus) string {
-	if v.Verdict == job.Ready || v.Reason == "" || v.Reason == verdictWords(v.Verdict) || v.Paused && v.Reason == "paused" {
-		return ""
-	}
-	return ": " + v.Reason
 }
 
 // versionsCell names the newest two versions of a kind, or the newest and how many more there are. One that wants a look, and which
@@ -157,7 +149,7 @@ func (m *Model) versionsCell(s reprocess.Status, as tone, is func(reprocess.Vers
 	about, mark := mainVersion(s), ""
 	for _, v := range s.Versions {
 		if is(v) && v.Version != about.Version && m.theme.troubled(v) {
-			sign, trouble, _ := m.theme.health(v.Verdict, v.Paused)
+			sign, trouble, _, _ := m.theme.health(v.Verdict, v.Reason)
 			mark, as = " "+sign, trouble
 			break
 		}
@@ -182,6 +174,8 @@ func lagCell(v reprocess.VersionStatus) cell {
 		return word(plain, "0s")
 	case v.LagSeconds != nil && *v.LagSeconds > 0 && v.Phase.Consumes():
 		return word(plain, seconds(v.LagSeconds))
+	case v.LagSeconds != nil && v.Phase.Consumes():
+		return word(plain, "<1s") // and not in records: the unit stays
 	}
-	return word(plain, brief(*v.LagRecords)+" rec")
+	return cell{text: brief(*v.LagRecords) + " rec", brief: brief(*v.LagRecords)}
 }

@@ -55,11 +55,6 @@ func (m *Model) partitionsPart(v reprocess.VersionStatus, width, height int) []s
 	return g.lines(t, width, height, from, -1)
 }
 
-// said verdicts have reasons that only repeat the numbers beside them.
-func said(v job.Verdict) bool {
-	return v == job.Ready || v == job.Lagging || v == job.ReplayingRanges
-}
-
 // behindOf is how far behind a partition is in time, which a replay does not know.
 func behindOf(v reprocess.VersionStatus, p reprocess.PartitionStatus) string {
 	if !v.Phase.Consumes() && p.LagRecords != nil && *p.LagRecords > 0 {
@@ -71,17 +66,16 @@ func behindOf(v reprocess.VersionStatus, p reprocess.PartitionStatus) string {
 func (m *Model) partitionRow(v reprocess.VersionStatus, p reprocess.PartitionStatus, as tone) []cell {
 	t := m.theme
 	share := partitionProgress(p, m.detail.Facts[v.Version])
-	sign, verdictTone, verdict := t.health(p.Verdict, v.Paused)
+	sign, verdictTone, verdict, reason := t.health(p.Verdict, p.Reason)
 	barTone := as
 	if verdictTone == warn || verdictTone == bad {
 		barTone = verdictTone
 	}
-	reason := ""
 	if p.Verdict == job.ReplayingRanges && p.LagRecords != nil && *p.LagRecords == 0 {
 		sign, verdictTone, verdict = t.good, live, "read"
 	}
-	if p.Reason != "" && !said(p.Verdict) && p.Reason != "paused" {
-		reason = ": " + p.Reason
+	if p.Verdict == job.Lagging || verdict == "queued" {
+		reason = "" // said by the numbers beside it, or above
 	}
 	return []cell{
 		{text: clean(p.Topic), tail: fmt.Sprintf("/%d", p.Partition)},

@@ -139,8 +139,9 @@ func (l line) text() string {
 	if v.Paused {
 		return clean(text) // the phase says so
 	}
-	if text += ", " + verdictWords(v.Verdict); !said(v.Verdict) {
-		text += reasonOf(v)
+	_, _, words, why := theme{}.health(v.Verdict, v.Reason)
+	if v.Verdict == job.Lagging {
+		why = "" // the numbers say it
 	}
-	return clean(text)
+	return clean(text + ", " + words + why)
 }

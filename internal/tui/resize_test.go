@@ -135,10 +135,10 @@ func TestCrowdsFitEverySizeAndComeBack(t *testing.T) {
 func TestAReasonIsLeftOutWhereOnlyItsFirstLettersFit(t *testing.T) {
 	m := overview(t)
 	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
-	shows(t, m, "· starting", "▲ unknown", "✗ unhealthy")
-	hides(t, m, "starting:", "unknown:", "unhealthy:")
+	shows(t, m, "· queued", "▲ unknown", "✗ unhealthy")
+	hides(t, m, "queued:…", "unknown:", "unhealthy:")
 	m.Update(tea.WindowSizeMsg{Width: 200, Height: 24})
-	shows(t, m, "· starting: queued: 2 replays run", "✗ unhealthy: gap flights/2")
+	shows(t, m, "· queued: 2 replays run", "✗ unhealthy: gap flights/2")
 }
 
 func TestAPartitionKeepsItsNumberWhenItsTopicIsClipped(t *testing.T) {

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
@@ -124,18 +125,32 @@ func orZero(n *int64) int64 {
 	return *n
 }
 
-// health is the sign, the tone and the words of a verdict. What somebody paused has not stalled.
-func (t theme) health(v job.Verdict, paused bool) (sign string, as tone, words string) {
-	if paused && v == job.Stalled {
-		return t.warn, warn, "paused"
-	}
+// health is the sign and the tone of a verdict, its words, and why it is so unless that only repeats the numbers beside it. What somebody
+// paused has not stalled, and what waits for its turn is queued.
+func (t theme) health(v job.Verdict, reason string) (sign string, as tone, words, why string) {
 	sign, as = t.verdictLook(v)
-	return sign, as, verdictWords(v)
+	turn, queued := turnOf(v, reason)
+	switch {
+	case v == job.Stalled && strings.HasPrefix(reason, "paused"):
+		return t.warn, warn, "paused", ""
+	case queued:
+		return sign, as, "queued", ": " + turn
+	case reason == "" || reason == verdictWords(v) || v == job.Ready || v == job.ReplayingRanges:
+		return sign, as, verdictWords(v), ""
+	}
+	return sign, as, verdictWords(v), ": " + reason
+}
+
+// turnOf is what a version or a partition that is queued waits for, without how many partitions do.
+func turnOf(v job.Verdict, reason string) (turn string, queued bool) {
+	turn, queued = strings.CutPrefix(reason, "queued: ")
+	turn, _, _ = strings.Cut(turn, " (and ")
+	return turn, queued && v == job.Starting
 }
 
 // troubled says that a version wants a look or an act.
 func (t theme) troubled(v reprocess.VersionStatus) bool {
-	_, as, _ := t.health(v.Verdict, v.Paused)
+	_, as, _, _ := t.health(v.Verdict, v.Reason)
 	return as == warn || as == bad
 }
 

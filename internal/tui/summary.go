@@ -62,7 +62,7 @@ func recordsLine(v reprocess.VersionStatus, d *reprocess.Deployment, now time.Ti
 func causeOrReaders(s reprocess.Status, v reprocess.VersionStatus, d *reprocess.Deployment, code job.ExitCode, line func(label, text string) string) string {
 	cause := v.Error
 	if d != nil && d.Message != "" && (d.ExitCode != nil || code != job.ExitOK) {
-		cause = d.Message
+		cause = withoutExamples(d.Message)
 	}
 	switch {
 	case cause != "" && (code != job.ExitOK || v.Phase.Ended()):

@@ -60,7 +60,7 @@ func newTheme(l Look) theme {
 	}
 	t.styles = [tones]lipgloss.Style{
 		plain:     r.NewStyle(),
-		dim:       fg("#6B7280", "#7C8595"),
+		dim:       fg("#6C6C6C", "#8A8A8A"),
 		strong:    r.NewStyle().Bold(true),
 		live:      fg("#1A7F37", "#7FC98B"),
 		candidate: fg("#0B62C4", "#7AB2F4"),

@@ -83,8 +83,8 @@ func factNames() []string {
 
 func (m *Model) versionFacts(v reprocess.VersionStatus) []cell {
 	t := m.theme
-	sign, as, words := t.health(v.Verdict, v.Paused)
-	verdict := word(as, sign+" "+words+reasonOf(v))
+	sign, as, words, why := t.health(v.Verdict, v.Reason)
+	verdict := word(as, sign+" "+words+why)
 	dead := word(plain, render.Count(v.DeadLetters))
 	if v.DeadLetters > 0 {
 		dead.tone = warn
@@ -101,7 +101,7 @@ func (m *Model) versionFacts(v reprocess.VersionStatus) []cell {
 		position += " of " + render.Count(*v.End)
 	}
 	return []cell{
-		word(plain, phaseWords(v)+" for "+ago(m.now, v.PhaseSince)),
+		word(plain, strings.ReplaceAll(string(v.Phase), "_", " ")+" for "+ago(m.now, v.PhaseSince)),
 		lag,
 		word(plain, render.Rate(v.RecordsPerSecond)),
 		verdict,

@@ -3,6 +3,7 @@ package tui
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -200,7 +201,7 @@ func waitsFor(v reprocess.VersionStatus, d *reprocess.DeploymentStatus, f Facts,
 	case v.Paused:
 		return "somebody to resume it" + keyOf(readOnly, "space")
 	case d != nil && d.ExitCode != nil && d.Message != "":
-		return withNext(d.Message, d.Next)
+		return withNext(withoutExamples(d.Message), d.Next)
 	case v.Verdict == job.Unhealthy || v.Verdict == job.Stalled || v.Verdict == job.BlockedByTxn:
 		return verdictWords(v.Verdict) + ": " + v.Reason
 	}
@@ -212,6 +213,9 @@ func waitsInPhase(v reprocess.VersionStatus, d *reprocess.DeploymentStatus, f Fa
 	case job.Staged:
 		return "an agent to write down the ranges to replay"
 	case job.Replaying:
+		if turn, ok := turnOf(v.Verdict, v.Reason); ok {
+			return "its turn: " + turn
+		}
 		if v.Verdict == job.Starting {
 			return v.Reason
 		}
@@ -259,6 +263,11 @@ func keyOf(readOnly bool, name string) string {
 		return ""
 	}
 	return ": press " + name
+}
+
+// withoutExamples leaves out the lines of a message that are indented: examples of what differs.
+func withoutExamples(text string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return strings.HasPrefix(line, " ") }), " ")
 }
 
 func withNext(text, next string) string {
