@@ -331,7 +331,7 @@ func TestReadOnlyHasNoActs(t *testing.T) {
 		t.Error("an act began")
 	}
 	m.pressAll("?")
-	hides(t, m, "promote", "roll back", "pause or", "abort", "Acts ask")
+	hides(t, m, "promote", "roll back", "pause", "abort", "Acts ask")
 }
 
 func TestLeaving(t *testing.T) {
