@@ -210,11 +210,13 @@ func endDeployment(ctx context.Context, tx *pg.Tx, id int64, to job.DeploymentSt
 	return wrap(err, "end deployment %d", id)
 }
 
-// targetGone ends the windows in which readers could have gone back to a version that is retired.
+// targetGone ends the windows in which readers could have gone back to a version that is retired. Whoever looks after such a deployment
+// settles it, and says what its checks came to.
 func targetGone(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
-	_, err := tx.Exec(ctx, `UPDATE kappactl.deployment SET state = 'settled', state_since = clock_timestamp(), ended_at = clock_timestamp()
-		WHERE job = @job AND state = 'observing' AND previous = @number`, pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number)})
-	return wrap(err, "settle deployments over %s", ref)
+	_, err := tx.Exec(ctx, `UPDATE kappactl.deployment SET observe_until = clock_timestamp()
+		WHERE job = @job AND state = 'observing' AND previous = @number AND observe_until > clock_timestamp()`,
+		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number)})
+	return wrap(err, "end the windows over %s", ref)
 }
 
 // inherit hands the rollback window of a version's earlier deployment to the one that wrote its view anew.
