@@ -46,10 +46,10 @@ func TestSoakAReplayGoesEasyOnAReplicaThatIsBehind(t *testing.T) {
 	go func() { done <- w.run("deploy", w.file("pageviews.yaml", fmt.Sprintf(pageviewsJob, topic))) }()
 	var status string
 	kafkatest.Until(t, "status says why the replay is slow", func() bool {
-		status = w.run("status", "pageviews").stdout
+		status = w.run("status", "pageviews", "--output", "json").stdout
 		return strings.Contains(status, "replica east is")
 	})
-	t.Log(status)
+	t.Log(tail(status, 12))
 	kafkatest.Until(t, "ten seconds of the brake", func() bool { return time.Since(began) > 10*time.Second })
 	read := w.sum(`SELECT coalesce(sum(bytes), 0)::bigint FROM kappactl.segment WHERE state = 'done'`)
 	rate := w.sum(`SELECT coalesce(sum(bytes_per_second), 0)::bigint FROM kappactl.pace`)

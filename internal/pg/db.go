@@ -39,7 +39,8 @@ type Tx struct {
 func (t *Tx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	ctx, end := t.answer.bound(ctx)
 	defer end()
-	return t.tx.Exec(ctx, t.schema.sql(sql), args...)
+	tag, err := t.tx.Exec(ctx, t.schema.sql(sql), args...)
+	return tag, unanswered(ctx, err)
 }
 
 // Query runs a query.

@@ -105,7 +105,7 @@ func Code(err error) string {
 func Unreachable(err error) bool {
 	var connect *ConnectError
 	var op *net.OpError
-	if errors.As(err, &connect) || errors.As(err, &op) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) {
+	if errors.Is(err, errUnanswered) || errors.As(err, &connect) || errors.As(err, &op) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) {
 		return true
 	}
 	switch code := Code(err); {

@@ -14,18 +14,27 @@ const defaultAnswer = 30 * time.Second
 type longKey struct{}
 
 // Long marks statements that may rightly take longer than Config.Answer: filling a table, making an index, a check of a
-// job file. What ends them when the server is gone is the connection's own watch (see dial).
+// job file. What ends them when the server is gone is the connection's own watch (see dial), and for an agent a look at the backend
+// (see watched).
 func Long(ctx context.Context) context.Context { return context.WithValue(ctx, longKey{}, true) }
 
 // patience bounds a statement: a connection can stay open with nobody behind it, and its answer would never come.
 type patience struct {
 	answer time.Duration
-	turned func() // called when the server turns out to be read-only; may be nil
+	turned func()                                                      // called when the server turns out to be read-only; may be nil
+	watch  func(context.Context) (context.Context, context.CancelFunc) // of Long statements; may be nil
+}
+
+func isLong(ctx context.Context) bool {
+	_, bounded := ctx.Deadline()
+	return !bounded && ctx.Value(longKey{}) != nil
 }
 
 func (p patience) bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	_, bounded := ctx.Deadline()
-	if bounded || ctx.Value(longKey{}) != nil {
+	if isLong(ctx) && p.watch != nil {
+		return p.watch(ctx)
+	}
+	if _, bounded := ctx.Deadline(); bounded || isLong(ctx) {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, p.answer)
@@ -41,6 +50,7 @@ func (p patience) note(err error) {
 // boundRows ends the patience with the rows.
 type boundRows struct {
 	pgx.Rows
+	ctx  context.Context //nolint:containedctx // that of the query, whose end is its cause
 	end  context.CancelFunc
 	note func(error)
 }
@@ -52,9 +62,13 @@ func (r boundRows) Close() {
 	r.end()
 }
 
+// Err is why the rows ended.
+func (r boundRows) Err() error { return unanswered(r.ctx, r.Rows.Err()) }
+
 // boundRow ends the patience when it is scanned.
 type boundRow struct {
 	pgx.Row
+	ctx  context.Context //nolint:containedctx // that of the query, whose end is its cause
 	end  context.CancelFunc
 	note func(error)
 }
@@ -64,7 +78,7 @@ func (r boundRow) Scan(dest ...any) error {
 	defer r.end()
 	err := r.Row.Scan(dest...)
 	r.note(err)
-	return err
+	return unanswered(r.ctx, err)
 }
 
 // querier is what a pool and a transaction of pgx have in common.
@@ -78,14 +92,14 @@ func (p patience) query(ctx context.Context, q querier, sql string, args []any) 
 	rows, err := q.Query(ctx, sql, args...)
 	if err != nil {
 		end()
-		return nil, err
+		return nil, unanswered(ctx, err)
 	}
-	return boundRows{rows, end, p.note}, nil
+	return boundRows{rows, ctx, end, p.note}, nil
 }
 
 func (p patience) queryRow(ctx context.Context, q querier, sql string, args []any) pgx.Row {
 	ctx, end := p.bound(ctx)
-	return boundRow{q.QueryRow(ctx, sql, args...), end, p.note}
+	return boundRow{q.QueryRow(ctx, sql, args...), ctx, end, p.note}
 }
 
 // rawTx is a transaction of pgx whose statements are bounded like those of a Tx.
@@ -109,7 +123,8 @@ func (t rawTx) Begin(ctx context.Context) (pgx.Tx, error) {
 func (t rawTx) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	ctx, end := t.answer.bound(ctx)
 	defer end()
-	return t.Tx.Exec(ctx, sql, args...)
+	tag, err := t.Tx.Exec(ctx, sql, args...)
+	return tag, unanswered(ctx, err)
 }
 
 // Query runs a query.

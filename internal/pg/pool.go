@@ -30,6 +30,7 @@ type Pool struct {
 	answer patience
 	idle   time.Duration
 	owner  string
+	direct bool // its connections have the numbers of their backends
 }
 
 // Open opens a pool and proves that one connection works. The error names no password.
@@ -58,9 +59,10 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 		pool.Close()
 		return nil, newConnectError(cfg.ConnConfig, err)
 	}
+	direct := c.Mark != "" && reachesBackends(ctx, pool)
 	// After a failover old connections may still lead to the server that was the primary: new ones find the one that is.
 	return &Pool{
-		pool: pool, schema: schema(or(c.Schema, DefaultSchema)), idle: c.Idle, owner: c.Mark,
+		pool: pool, schema: schema(or(c.Schema, DefaultSchema)), idle: c.Idle, owner: c.Mark, direct: direct,
 		answer: patience{answer: or(c.Answer, defaultAnswer), turned: pool.Reset},
 	}, nil
 }
@@ -81,11 +83,28 @@ func (p *Pool) Schema() string { return string(p.schema) }
 
 // Exec runs a statement.
 func (p *Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if p.direct && isLong(ctx) {
+		return p.execLong(ctx, sql, args)
+	}
 	ctx, end := p.answer.bound(ctx)
 	defer end()
 	tag, err := p.pool.Exec(ctx, p.schema.sql(sql), args...)
 	p.answer.note(err)
 	return tag, err
+}
+
+// execLong runs a Long statement on a connection whose backend is watched.
+func (p *Pool) execLong(ctx context.Context, sql string, args []any) (pgconn.CommandTag, error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	defer conn.Release()
+	ctx, end := p.watched(ctx, conn.Conn().PgConn().PID())
+	defer end()
+	tag, err := conn.Exec(ctx, p.schema.sql(sql), args...)
+	p.answer.note(err)
+	return tag, unanswered(ctx, err)
 }
 
 // Query runs a query.
@@ -131,9 +150,10 @@ func (p *Pool) in(ctx context.Context, begin string, f func(*Tx) error) error {
 		defer cancel()
 		_ = tx.Rollback(end)
 	}()
-	if err := f(&Tx{tx: tx, schema: p.schema, answer: patience{answer: p.answer.answer}}); err != nil {
+	conn := tx.Conn().PgConn()
+	if err := f(&Tx{tx: tx, schema: p.schema, answer: patience{answer: p.answer.answer, watch: p.watch(conn.PID())}}); err != nil {
 		p.answer.note(err)
-		p.endGivenUp(ctx, tx.Conn().PgConn(), err)
+		p.endGivenUp(ctx, conn, err)
 		return err
 	}
 	ctx, end := p.answer.bound(ctx)
