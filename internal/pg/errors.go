@@ -91,6 +91,16 @@ func (e *CommitError) Error() string { return "commit: " + e.Err.Error() }
 // Unwrap gives the chain behind it.
 func (e *CommitError) Unwrap() error { return e.Err }
 
+// Message is what the server said, on one line and without its severity; of any other error the whole text.
+func Message(err error) string {
+	text := err.Error()
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		text = server.Message
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
 // Code is the SQLSTATE of err, or empty.
 func Code(err error) string {
 	var server *pgconn.PgError

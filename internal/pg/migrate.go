@@ -13,7 +13,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
-	"github.com/pressly/goose/v3/database"
 )
 
 //go:embed migrations/*.sql
@@ -84,9 +83,9 @@ func (s schema) provider(db *sql.DB) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := database.NewStore(database.DialectPostgres, string(s)+"."+versionTable)
+	store, err := newVersions(s)
 	if err != nil {
-		return nil, fmt.Errorf("migrate: %w", err)
+		return nil, err
 	}
 	provider, err := goose.NewProvider("", db, files, goose.WithStore(store), goose.WithDisableGlobalRegistry(true),
 		goose.WithAllowOutofOrder(true)) // migrations of one release may be written side by side

@@ -40,10 +40,13 @@ func TestMigrationsRunOnceHoweverManyStartThem(t *testing.T) {
 
 func TestPrintedSQLMakesTheSchemaThatMigrateMakes(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"kappactl", "other"} {
+	for _, name := range []string{"kappactl", "other", "My Control-Schema"} {
 		migrated, printed := open(t, pgtest.Empty(t), name), open(t, pgtest.Empty(t), name)
 		if err := pg.Migrate(t.Context(), migrated, "it's 1"); err != nil {
 			t.Fatal(err)
+		}
+		if err := pg.Migrate(t.Context(), migrated, "it's 1"); err != nil {
+			t.Fatalf("again: %v", err)
 		}
 		text, err := pg.MigrationSQL(name, "it's 1")
 		if err != nil {

@@ -1,0 +1,30 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/pressly/goose/v3/database"
+)
+
+// versions is goose's store of the migrations that ran, for schemas of any name: goose puts the table's name into its statements as it
+// is, and asks for the table by parts of it.
+type versions struct {
+	database.Store
+	table string // quoted
+}
+
+func newVersions(s schema) (versions, error) {
+	table := Ident(string(s), versionTable)
+	store, err := database.NewStore(database.DialectPostgres, table)
+	if err != nil {
+		return versions{}, fmt.Errorf("migrate: %w", err)
+	}
+	return versions{Store: store, table: table}, nil
+}
+
+// TableExists asks for the table by its quoted name.
+func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (exists bool, err error) {
+	err = db.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, v.table).Scan(&exists)
+	return exists, err
+}
