@@ -69,8 +69,23 @@ func (a *app) helpOf(show func(*cobra.Command, []string)) func(*cobra.Command, [
 			a.wrong = unknownCommand(cmd, words[0])
 			return
 		}
+		cmd.Long = reflow(cmd.Long, a.sys.Width)
 		show(cmd, args)
 	}
+}
+
+// reflow breaks the paragraphs of a text anew for a terminal of this width; 0 is unknown. Paragraphs with indented lines stay as they are.
+func reflow(text string, width int) string {
+	if width <= 0 || width > 100 {
+		width = 100
+	}
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if !strings.HasPrefix(p, " ") && !strings.Contains(p, "\n ") {
+			paragraphs[i] = strings.Join(render.Wrap(strings.Join(strings.Fields(p), " "), max(40, width)), "\n")
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // unknownTopic suggests the nearest topic, else the nearest command.

@@ -178,7 +178,7 @@ func (o queryOptions) read(ctx context.Context, tx *pg.Tx, view job.ViewName, ke
 		return values, r.Scan(targets...)
 	})
 	if code := pg.Code(err); strings.HasPrefix(code, "22") { // a value that is not of the column's type
-		return rowsOf{}, &job.Refusal{Code: job.ExitUsage, Cause: oneLine(err), Next: "give a value of the column's type", Err: err}
+		return rowsOf{}, &job.Refusal{Code: job.ExitUsage, Cause: pg.Message(err), Next: "give a value of the column's type", Err: err}
 	}
 	if err != nil {
 		return rowsOf{}, fmt.Errorf("read %s: %w", view, err)

@@ -80,6 +80,25 @@ func TestUsageIsShownForUsageErrorsAlone(t *testing.T) {
 	}
 }
 
+func TestTheTextsOfHelpFitTheTerminal(t *testing.T) {
+	for _, cmd := range tree(t) {
+		sys, out, _ := fakeSystem(nil)
+		sys.Width = 70
+		if code := Run(context.Background(), sys, append(pathOf(cmd), "--help")); code != job.ExitOK {
+			t.Fatalf("%s --help: exit %d", cmd.CommandPath(), code)
+		}
+		text, _, _ := strings.Cut(out.String(), "\nUsage:")
+		for line := range strings.Lines(text) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 70 && !strings.HasPrefix(line, " ") {
+				t.Errorf("%s --help: %d characters: %s", cmd.CommandPath(), n, line)
+			}
+		}
+		if strings.Join(strings.Fields(text), " ") != strings.Join(strings.Fields(or(cmd.Long, cmd.Short)), " ") {
+			t.Errorf("%s --help lost words:\n%s", cmd.CommandPath(), text)
+		}
+	}
+}
+
 // asking is how each command that asks a server is called.
 func asking(t *testing.T) map[string][]string {
 	t.Helper()

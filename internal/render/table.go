@@ -126,7 +126,7 @@ func (t *Table) line(b *strings.Builder, s Style, widths []int, row []Cell) {
 		return
 	}
 	last := len(row) - 1
-	parts := wrap(row[last].Text, widths[last])
+	parts := Wrap(row[last].Text, widths[last])
 	first := append(slices.Clone(row[:last]), Cell{Text: parts[0], Tone: row[last].Tone})
 	t.oneLine(b, s, widths, first)
 	for _, part := range parts[1:] {
@@ -153,8 +153,8 @@ func (t *Table) oneLine(b *strings.Builder, s Style, widths []int, row []Cell) {
 	b.WriteString(line.String() + "\n")
 }
 
-// wrap breaks a text into lines of at most width, between words where it can; at least one line.
-func wrap(s string, width int) []string {
+// Wrap breaks a text into lines of at most width characters, between words where it can; at least one line.
+func Wrap(s string, width int) []string {
 	var out []string
 	rest := []rune(s)
 	for len(rest) > width {
