@@ -114,6 +114,22 @@ func TestDocumentsAreListed(t *testing.T) {
 	}
 }
 
+func TestMigrationsAreListed(t *testing.T) {
+	const folder = "internal/pg/migrations/"
+	list, files := markdown(t)[folder+"README.md"], 0
+	walk(t, func(name string, _ []byte) {
+		if file, ok := strings.CutPrefix(name, folder); ok && path.Ext(file) == ".sql" {
+			files++
+			if !strings.Contains(list, "`"+file+"`") {
+				t.Errorf("%sREADME.md does not list %s", folder, file)
+			}
+		}
+	})
+	if files == 0 {
+		t.Fatal("no migrations found: this test checks nothing")
+	}
+}
+
 func TestTheArchitectureNamesEveryPackage(t *testing.T) {
 	text := markdown(t)["docs/architecture.md"]
 	seen := map[string]bool{}

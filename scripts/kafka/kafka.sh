@@ -12,7 +12,7 @@ usage: kafka.sh install               fetch the jars into the cache (once)
 options: --data DIR       keep the log there (default: a temporary folder, removed at the end)
          --port N         listen there (default: a free port)
          --heap SIZE      Java heap (default 512m)
-         --short-lived    compile little and collect simply: a broker of minutes costs half the CPU time
+         --short-lived    compile little and collect simply: a third less CPU time for a broker of minutes
          --set KEY=VALUE  another broker setting; may be repeated
 
 run prints one line when the broker is ready: ready brokers=HOST:PORT pid=PID data=DIR
