@@ -1,11 +1,13 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -135,6 +137,25 @@ func TestExamplesOfADiffAreLinesOfTheAnswerOnly(t *testing.T) {
 	m.pressAll(append(strings.Split("pageviews", ""), "enter")...)
 	m.Update(acted{generation: m.acts, answer: reprocess.Answer{Code: job.ExitChecks, Text: text}})
 	shows(t, m, "✗ pageviews/v2 is not promoted:\n", "    [\"/a\"] views 27 → 26\n", "kappactl promote pageviews v2")
+}
+
+func TestADeploymentThatStoppedIsSeenInTheOverview(t *testing.T) {
+	v := catchingUpVersion(2)
+	v.Phase, v.Verdict, v.Reason = job.CaughtUp, job.Ready, ""
+	s := detail(v, liveVersion(2)).Status
+	s.Deployments[0].ExitCode, s.Deployments[0].Message = ptr(5), "pageviews/v2 is not promoted:\ncheck \"x\": fail"
+	m := opened(t, Options{}, 200, 30)
+	m.answer(looked{overview: &Overview{Agents: 1, Jobs: []reprocess.Status{s}}})
+	shows(t, m, "✗ 1", "✗ stopped: pageviews/v2 is not promoted: check", "v2  ✗ stopped")
+}
+
+func TestALongErrorKeepsItsCause(t *testing.T) {
+	m := deployment(t, detail(liveVersion(2)), Options{})
+	m.Update(tea.WindowSizeMsg{Width: 80, Height: 24})
+	text := "read status: begin: failed to connect to `user=kappactl database=kappactl`: 127.0.0.1:45081: dial error: connect: connection refused"
+	m.take(looked{generation: m.generation, at: m.now, err: errors.New(text)})
+	shows(t, m, "▲ the last look failed: …", "connect: connection refused")
+	fits(t, m.frame(), 80, 24)
 }
 
 func TestRetentionIsShownWhileAVersionIsBehind(t *testing.T) {

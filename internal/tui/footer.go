@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"github.com/kappactl/kappactl/reprocess"
 )
 
@@ -16,7 +18,7 @@ func (m *Model) footerLine() string {
 	case m.note != "":
 		return " " + t.paint(warn, clean(m.note))
 	case m.failure != nil && !m.help && m.confirm == nil:
-		return " " + t.paint(warn, t.warn+" "+clean(m.failure.Error()))
+		return m.failureLine()
 	case m.help, m.confirm != nil && m.confirm.stage == stageDone:
 		return m.hints(nil, []string{"esc back"})
 	case m.confirm != nil && m.confirm.stage == stageTyping:
@@ -42,6 +44,17 @@ func (m *Model) footerLine() string {
 		last = append([]string{"esc back"}, last...)
 	}
 	return m.hints(first, last)
+}
+
+// failureLine is why the last look failed. The cause stands at the end of an error: a long one loses its beginning.
+func (m *Model) failureLine() string {
+	t := m.theme
+	lead := " " + t.warn + " the last look failed: "
+	text := clean(m.failure.Error())
+	if over := cells(lead+text) - m.width; over > 0 {
+		text = ansi.TruncateLeft(text, over+cells(t.mark), t.mark)
+	}
+	return t.paint(warn, lead+text)
 }
 
 // actHints are the keys of the acts that something on the page can take; all of them while nothing is known.

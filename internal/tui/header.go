@@ -69,7 +69,9 @@ func (m *Model) jobsLine() string {
 func (m *Model) worst(s reprocess.Status) tone {
 	worst := plain
 	for _, v := range s.Versions {
-		if _, as, _, _ := m.theme.health(v.Verdict, v.Reason); as == bad || as == warn && worst != bad {
+		if _, as, _, _ := m.theme.health(v.Verdict, v.Reason); stopped(s, v.Version) != nil {
+			worst = bad
+		} else if as == bad || as == warn && worst != bad {
 			worst = as
 		}
 	}

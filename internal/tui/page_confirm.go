@@ -80,7 +80,12 @@ func (m *Model) confirmAnswer(width int) []string {
 		}
 	}
 	if next != "" {
-		out = append(out, "", "  "+t.paint(dim, "next     ")+clean(next))
+		label := "next     "
+		out = append(out, "")
+		for _, line := range t.wrap(clean(next), width-13, 3) {
+			out = append(out, "  "+t.paint(dim, label)+line)
+			label = "         "
+		}
 	}
 	return out
 }

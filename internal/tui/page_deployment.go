@@ -38,9 +38,9 @@ func plan(width, height int) room {
 	case height >= 48:
 		r.facts, r.air, r.waits, r.chart, r.trends, r.checks, r.notes = 10, true, 2, 8, true, 10, 6
 	case height >= 32:
-		r.facts, r.air, r.waits, r.chart, r.trends, r.checks, r.notes = 9, true, 2, 4, true, 6, 4
+		r.facts, r.air, r.waits, r.chart, r.trends, r.checks, r.notes = 9, true, 3, 4, true, 6, 4
 	case height >= 24:
-		r.facts, r.air, r.waits, r.trends, r.checks, r.notes = 6, true, 2, true, 3, 3
+		r.facts, r.air, r.waits, r.trends, r.checks, r.notes = 6, true, 3, true, 3, 3
 	case height >= 18:
 		r.facts, r.air, r.waits, r.trends, r.checks, r.notes = 5, true, 2, true, 1, 2
 	case height >= 13:
@@ -194,7 +194,10 @@ func (m *Model) progressPart(r room, v reprocess.VersionStatus) []string {
 func (m *Model) waitsPart(r room, v reprocess.VersionStatus) []string {
 	t := m.theme
 	_, as, _, _ := t.health(v.Verdict, v.Reason)
-	if as != bad && as != warn {
+	switch {
+	case stopped(m.detail.Status, v.Version) != nil:
+		as = bad
+	case as != bad && as != warn:
 		as = plain
 	}
 	label := "waits for"
@@ -211,6 +214,15 @@ func (m *Model) waitsPart(r room, v reprocess.VersionStatus) []string {
 // waitsFor says in words what a version of the job on the page waits for.
 func (m *Model) waitsFor(v reprocess.VersionStatus) string {
 	return clean(waitsFor(v, deploymentOf(m.detail.Status, v.Version), m.detail.Facts[v.Version], m.readOnly))
+}
+
+// stopped is the open deployment of a version when it went no further and says why: checks that failed, a refusal. Else nil.
+func stopped(s reprocess.Status, version string) *reprocess.DeploymentStatus {
+	d := deploymentOf(s, version)
+	if d == nil || d.Message == "" || d.ExitCode == nil || *d.ExitCode == int(job.ExitOK) {
+		return nil
+	}
+	return d
 }
 
 // deploymentOf is the open deployment of a version; nil when it has none.

@@ -74,6 +74,9 @@ func (m *Model) aboutSelected(s reprocess.Status, width, height int) []string {
 	}
 	t := m.theme
 	sign, as, words, _ := t.health(v.Verdict, v.Reason)
+	if stopped(s, v.Version) != nil {
+		sign, as, words = t.bad, bad, "stopped"
+	}
 	out = append(out, "", t.clip("  "+t.paint(strong, clean(string(s.Job)))+" "+v.Version+"  "+t.paint(as, sign+" "+words)+"  "+t.paint(dim, clean(s.View)), width))
 	for _, line := range t.wrap("waits for "+clean(waitsFor(*v, deploymentOf(s, v.Version), Facts{}, m.readOnly)), width-4, 2) {
 		out = append(out, "  "+line)
@@ -130,6 +133,9 @@ func (m *Model) overviewRow(s reprocess.Status) []cell {
 	p := versionProgress(*v, Facts{})
 	sign, as, _ := t.role(*v)
 	verdictSign, verdictTone, verdict, why := t.health(v.Verdict, v.Reason)
+	if d := stopped(s, v.Version); d != nil {
+		verdictSign, verdictTone, verdict, why = t.bad, bad, "stopped", ": "+withoutExamples(d.Message)
+	}
 	bar := cell{draw: func(w int) string { return t.thin(as, p.share(), w) }}
 	return append(row,
 		word(as, sign+" "+phaseWords(*v)),

@@ -95,6 +95,7 @@ func crowds() map[string]func(t *testing.T) *Model {
 	var o Overview
 	for i := range 200 {
 		s := d.Status
+		s.Versions = versions[55:63]
 		s.Job = job.Name(fmt.Sprintf("job_%03d_of_a_team_that_likes_long_names", i))
 		o.Jobs = append(o.Jobs, s)
 	}

@@ -168,8 +168,10 @@ func outlook(now time.Time, v reprocess.VersionStatus, made *float64) (string, t
 		return "caught up: everything is read", live
 	case v.LagRecords != nil && *v.LagRecords == 0:
 		return "everything is read", live
-	case v.Verdict == job.Stalled || v.Verdict == job.Unknown:
-		return "no estimate: " + verdictWords(v.Verdict), warn
+	case v.Verdict == job.Stalled:
+		return "stalled: nothing is read", bad
+	case v.Verdict == job.Unknown:
+		return "nothing fresh is known", warn
 	case v.Verdict == job.Ready:
 		return "caught up: within its limits", live
 	case v.Verdict == job.NotConverging:
