@@ -44,7 +44,7 @@ func abandoned(t *testing.T) *world {
 
 func TestPromoteRightAfterATakeoverWaitsForTheFirstSample(t *testing.T) {
 	w := abandoned(t)
-	w.config.PromoteDeadline = 30 * time.Second
+	w.config.PromoteDeadline, w.config.FirstSample = time.Minute, time.Minute // on a loaded machine a first sample takes its time
 	id, answered := w.claimed(w.controller())
 	w.run(1, nil)
 	if a := w.answer(id); a.Code != job.ExitOK || w.live() != "v2" {
