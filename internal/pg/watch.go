@@ -40,7 +40,9 @@ func (p *Pool) watched(ctx context.Context, pid uint32) (context.Context, contex
 			case <-tick.C:
 			}
 			works := false
-			err := p.pool.QueryRow(ctx, sqlWorks, pgx.NamedArgs{"pid": int64(pid)}).Scan(&works)
+			look, end := context.WithTimeout(ctx, p.answer.answer/2)
+			err := p.pool.QueryRow(look, sqlWorks, pgx.NamedArgs{"pid": int64(pid)}).Scan(&works)
+			end()
 			switch {
 			case err != nil && !errors.Is(err, pgx.ErrNoRows): // not known
 			case works:
