@@ -82,9 +82,7 @@ func (r planReplay) rows(add func(name, format string, args ...any)) {
 	for _, t := range r.Topics {
 		add("retention", "%s: %s", t.Topic, retentionText(t))
 	}
-	for _, p := range r.Partitions {
-		add("replay", "%s/%d [%d,%d)", p.Topic, p.Partition, p.From, p.To)
-	}
+	r.ranges(add)
 	if len(r.Partitions) == 0 {
 		return
 	}
@@ -94,7 +92,11 @@ func (r planReplay) rows(add func(name, format string, args ...any)) {
 	}
 	add("records", "%s, %s (%s measured)", render.Count(*r.Records), render.Bytes(*r.Bytes), render.Count(r.Sampled))
 	if *r.DeadLetters > 0 {
-		add("dead letters", "about %s, such as %s", render.Count(*r.DeadLetters), r.DeadLetterFirst)
+		n := render.Count(*r.DeadLetters)
+		if r.Sampled < *r.Records {
+			n = "about " + n
+		}
+		add("dead letters", "%s; the first: %s", n, r.DeadLetterFirst)
 	}
 	add("rows", "%s", render.CountOf(r.Rows))
 	add("disk", "%s, and %s more during the replay; free: %s", render.Bytes(*r.DiskBytes), render.Bytes(*r.StagingBytes), r.free())
@@ -108,6 +110,28 @@ func (r planReplay) rows(add func(name, format string, args ...any)) {
 		then = fmt.Sprintf(", then %s within the limits (ready.stable_for)", render.Seconds(&r.StableForSeconds))
 	}
 	add("time", "%s to replay and build at %s a worker (estimated from %s)%s", about(*r.ETASeconds), render.Rate(r.RecordsPerSecond), article(r.ETAFrom), then)
+}
+
+// planRanges is how many partitions are listed one by one.
+const planRanges = 16
+
+// ranges lists what is replayed, or sums it up by topic.
+func (r planReplay) ranges(add func(name, format string, args ...any)) {
+	if len(r.Partitions) <= planRanges {
+		for _, p := range r.Partitions {
+			add("replay", "%s/%d [%d,%d)", p.Topic, p.Partition, p.From, p.To)
+		}
+		return
+	}
+	for _, t := range r.Topics {
+		var partitions, offsets int64
+		for _, p := range r.Partitions {
+			if p.Topic == t.Topic {
+				partitions, offsets = partitions+1, offsets+p.To-p.From
+			}
+		}
+		add("replay", "%s: %s, %s offsets (-o json has each)", t.Topic, render.Plural(partitions, "partition"), render.Count(offsets))
+	}
 }
 
 // about is an estimated time: nothing is as quick as it may seem.
