@@ -84,7 +84,10 @@ func TestPartitionsChangePlacesEveryFiveSecondsAndAtOnceWithTheirVerdict(t *test
 	if got := first(1_000, 2_000, job.Lagging); got != 0 {
 		t.Error("rows swap with every number")
 	}
-	for range 4 {
+	if got := first(1_000, 900_000, job.Lagging); got != 1 {
+		t.Error("a partition that is much further behind than the others is not the first at once")
+	}
+	for range 3 {
 		first(1_000, 2_000, job.Lagging)
 	}
 	if got := first(1_000, 2_000, job.Lagging); got != 1 {

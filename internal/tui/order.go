@@ -36,7 +36,17 @@ func (m *Model) reorder() {
 	}
 }
 
-// ordered are the partitions of a version, worst first: by verdict as it is now, then as they were ordered last.
+// far is how many unread records a partition has, in steps of eight times as many.
+func far(p reprocess.PartitionStatus) int {
+	steps := 0
+	for n := orZero(p.LagRecords); n > 0; n /= 8 {
+		steps++
+	}
+	return steps
+}
+
+// ordered are the partitions of a version, worst first: by verdict and by how far they are behind as it is now, then as they were ordered
+// last.
 func (m *Model) ordered(v reprocess.VersionStatus) []reprocess.PartitionStatus {
 	out := worstFirst(v.Partitions)
 	if m.order.version != v.Version {
@@ -46,6 +56,7 @@ func (m *Model) ordered(v reprocess.VersionStatus) []reprocess.PartitionStatus {
 	slices.SortStableFunc(out, func(a, b reprocess.PartitionStatus) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(verdicts, a.Verdict), slices.Index(verdicts, b.Verdict)),
+			cmp.Compare(far(b), far(a)),
 			cmp.Compare(m.order.rank[partitionName(a)], m.order.rank[partitionName(b)]),
 		)
 	})

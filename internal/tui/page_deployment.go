@@ -190,7 +190,7 @@ func (m *Model) progressPart(r room, v reprocess.VersionStatus) []string {
 	return []string{line + t.paint(dim, counts), t.clip(t.label("")+words, r.width)}
 }
 
-// waitsPart has the same height whatever there is to say.
+// waitsPart has the same height whatever there is to say, unless that is uncommonly much.
 func (m *Model) waitsPart(r room, v reprocess.VersionStatus) []string {
 	t := m.theme
 	_, as, _, _ := t.health(v.Verdict, v.Reason)
@@ -208,7 +208,7 @@ func (m *Model) waitsPart(r room, v reprocess.VersionStatus) []string {
 		}
 		out = append(out, t.label(label)+t.paint(as, line))
 	}
-	return append(out, make([]string, max(0, r.waits-len(out)))...)
+	return append(out, make([]string, max(0, min(2, r.waits)-len(out)))...)
 }
 
 // waitsFor says in words what a version of the job on the page waits for.
