@@ -108,6 +108,9 @@ type RecreatedError struct {
 }
 
 func (e *RecreatedError) Error() string {
+	if e.TopicID == nameID(e.Topic) {
+		return fmt.Sprintf("%s: the brokers give the topic an id (%s) since they were upgraded, and gave none before: it cannot be told whether it is the same topic", e.Partition, e.Now)
+	}
 	return fmt.Sprintf("%s: topic was deleted and made again (its id was %s and is now %s)", e.Partition, e.TopicID, e.Now)
 }
 

@@ -1,8 +1,10 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,10 +38,35 @@ type Fetched struct {
 
 // FetchConfig bounds a Fetcher. Zero fields mean the defaults.
 type FetchConfig struct {
-	MaxPartitionBytes int32         // default 1 MiB; a larger record batch still passes
-	MaxBytes          int32         // default 16 MiB
-	MaxUnpacked       int           // of what a partition's compressed batches unpack to in one answer, less the last of them; default 8 MiB
-	MaxWait           time.Duration // default 250 ms
+	MaxPartitionBytes int32 // default 1 MiB; a larger record batch still passes
+	// MaxBytes and MaxAnswer are shared by the leaders: of what they send at once, default 16 MiB, and of what their compressed
+	// batches unpack to, less the last of each, default 32 MiB.
+	MaxBytes    int32
+	MaxAnswer   int
+	MaxUnpacked int           // of what one partition's compressed batches unpack to in one answer, less the last of them; default 8 MiB
+	MaxWait     time.Duration // default 250 ms
+}
+
+// leastShare is what a leader is asked for, and may send unpacked, however many leaders there are.
+const leastShare = 1 << 20
+
+func (c FetchConfig) withDefaults() FetchConfig {
+	if c.MaxPartitionBytes <= 0 {
+		c.MaxPartitionBytes = 1 << 20
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 16 << 20
+	}
+	if c.MaxUnpacked <= 0 {
+		c.MaxUnpacked = 8 << 20
+	}
+	if c.MaxAnswer <= 0 {
+		c.MaxAnswer = 32 << 20
+	}
+	if c.MaxWait <= 0 {
+		c.MaxWait = 250 * time.Millisecond
+	}
+	return c
 }
 
 // grace is how long a Fetch that has data waits for leaders that are still silent. What they answer later is not lost.
@@ -58,7 +85,7 @@ type Fetcher struct {
 	wake   chan struct{} // a request or a refresh has ended
 
 	parts   map[job.Partition]*part
-	order   []*part // rotates, so that each partition comes first in a request in its turn
+	order   []*part // who waited longest for records comes first; rotates, so that each of them comes first in its turn
 	topics  map[string]topicMeta
 	fresh   int // how many refreshes have succeeded
 	flights map[int32]*flight
@@ -76,31 +103,20 @@ type part struct {
 	stable   int64 // last stable offset as last answered
 	limit    int32 // raised for a batch over MaxPartitionBytes
 	alone    bool  // asked in a request of its own, for as little as the broker gives
+	served   int   // number of the Fetch that handed out its last records
 	wants    int   // usable from this number of refreshes on
 	failures int
 	due      time.Time // not asked before
-	oddSince time.Time // since when the cluster says something that may pass: topic gone, another id, log cut off
+	oddSince time.Time // since when the cluster says something that may pass: topic gone, another id, log cut off, nothing there
 	answered int       // number of the Fetch that handed out its last answer
 	listed   int       // number of the Fetch that listed it
 }
 
 // NewFetcher makes a fetcher over a client that nothing else fetches with. Close ends it.
 func NewFetcher(cl *kgo.Client, c FetchConfig) *Fetcher {
-	if c.MaxPartitionBytes <= 0 {
-		c.MaxPartitionBytes = 1 << 20
-	}
-	if c.MaxBytes <= 0 {
-		c.MaxBytes = 16 << 20
-	}
-	if c.MaxUnpacked <= 0 {
-		c.MaxUnpacked = 8 << 20
-	}
-	if c.MaxWait <= 0 {
-		c.MaxWait = 250 * time.Millisecond
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Fetcher{
-		cl: cl, config: c, now: time.Now, unpack: kgo.DefaultDecompressor(), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
+		cl: cl, config: c.withDefaults(), now: time.Now, unpack: kgo.DefaultDecompressor(), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
 		parts: make(map[job.Partition]*part), topics: make(map[string]topicMeta), flights: make(map[int32]*flight),
 	}
 }
@@ -212,9 +228,14 @@ func (f *Fetcher) collect(out []Fetched) []Fetched {
 // this call, or, ahead of the next call, those whose log is known to hold more.
 func (f *Fetcher) launch(ahead bool) {
 	now := f.now()
+	slices.SortStableFunc(f.order, func(a, b *part) int { return cmp.Compare(a.served, b.served) })
 	stale := false
 	byLeader := make(map[int32]*flight)
+	leaders := make(map[int32]bool)
 	for _, p := range f.order {
+		if meta, ok := f.leader(p); ok {
+			leaders[meta.leader] = true
+		}
 		if p.due.After(now) || ahead != (p.answered == f.call) || ahead && (p.failures > 0 || p.next >= p.stable) {
 			continue
 		}
@@ -239,12 +260,19 @@ func (f *Fetcher) launch(ahead bool) {
 		})
 	}
 	for leader, fl := range byLeader {
+		fl.maxBytes = share(f.config.MaxBytes, len(leaders))
+		fl.maxAnswer, fl.maxUnpacked = share(f.config.MaxAnswer, len(leaders)), f.config.MaxUnpacked
 		f.flights[leader] = fl
 		f.group.Go(func() { f.run(fl.done, func() { f.fly(fl) }) })
 	}
 	if stale && f.refresh == nil {
 		f.startRefresh()
 	}
+}
+
+// share is a leader's part of a bound over all of them.
+func share[T int | int32](whole T, leaders int) T {
+	return max(whole/T(leaders), min(whole, leastShare)) //nolint:gosec // brokers are few
 }
 
 // run does the work of one goroutine and says that it has ended.

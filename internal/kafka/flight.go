@@ -18,6 +18,9 @@ type flight struct {
 	leader int32
 	alone  bool // one partition, and as few bytes as the broker gives
 	asks   []ask
+
+	maxBytes               int32
+	maxAnswer, maxUnpacked int
 }
 
 func (fl *flight) ended() bool { return isClosed(fl.done) }
@@ -37,9 +40,13 @@ type ask struct {
 	fetched kgo.FetchPartition
 	next    int64
 	bytes   int   // of keys and values
+	sent    int   // bytes of the batches that came
 	over    int64 // size of the first batch, when it was cut off
 	stuck   bool  // batches came, whole ones, and none reaches offset
-	hole    bool  // the log holds nothing from offset up to the last stable offset
+	later   bool  // batches came that are more than is taken at once
+	empty   bool  // nothing came, below the last stable offset
+	again   bool  // and not because others filled the answer: to be asked by itself
+	hole    bool  // the log seems to hold nothing from offset up to the last stable offset
 	log     job.Range
 	logErr  error // log could not be read
 }
@@ -73,22 +80,30 @@ func (f *Fetcher) fly(fl *flight) {
 		}
 		return
 	}
-	fl.decode(resp.(*kmsg.FetchResponse), f.unpack, f.config.MaxUnpacked)
+	fl.decode(resp.(*kmsg.FetchResponse), f.unpack)
 	f.investigate(fl)
 }
 
-func (f *Fetcher) request(fl *flight) *kmsg.FetchRequest {
+// byName is a request of the last version that names topics.
+type byName struct{ *kmsg.FetchRequest }
+
+// MaxVersion is that version.
+func (byName) MaxVersion() int16 { return 12 }
+
+func (f *Fetcher) request(fl *flight) kmsg.Request {
 	req := kmsg.NewPtrFetchRequest()
+	named := false
 	req.ReplicaID = -1
 	req.MaxWaitMillis = int32(f.config.MaxWait.Milliseconds())
 	req.MinBytes = 1
-	req.MaxBytes = f.config.MaxBytes
+	req.MaxBytes = fl.maxBytes
 	req.IsolationLevel = 1 // read_committed
 	req.SessionID, req.SessionEpoch = 0, -1
 	for _, a := range fl.asks {
 		if a.err != nil {
 			continue // settled before
 		}
+		named = named || a.topicID() == nameID(a.Topic)
 		p := kmsg.NewFetchRequestTopicPartition()
 		p.Partition = a.ID
 		p.CurrentLeaderEpoch = a.epoch
@@ -107,6 +122,9 @@ func (f *Fetcher) request(fl *flight) *kmsg.FetchRequest {
 		}
 		req.Topics[last].Partitions = append(req.Topics[last].Partitions, p)
 	}
+	if named {
+		return byName{req}
+	}
 	return req
 }
 
@@ -118,7 +136,8 @@ func (a *ask) topicID() [16]byte {
 }
 
 // decode gives each ask its answer.
-func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor, most int) {
+func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor) {
+	left := fl.maxAnswer
 	for ti := range resp.Topics {
 		t := &resp.Topics[ti]
 		for pi := range t.Partitions {
@@ -126,17 +145,29 @@ func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor, most
 			for i := range fl.asks {
 				a := &fl.asks[i]
 				if a.err == nil && a.ID == p.Partition && (a.Topic == t.Topic || t.Topic == "" && a.topicID() == t.TopicID) {
-					a.take(p, &bounded{unpack, most})
+					b := &bounded{unpack, min(left, fl.maxUnpacked)}
+					before := b.left
+					a.take(p, b)
+					left -= before - b.left
 				}
 			}
 		}
 	}
-	// A broker gives the first partition that has data at least one batch, and later ones only what is left of MaxBytes.
-	filled := false
+	fl.judgeEmpty()
+}
+
+// judgeEmpty says what empty answers mean. A broker gives the first partition that has data at least one batch, and later ones
+// what is left of its bounds, in the order that it likes: only the answer to a question for one partition shows a hole in the log.
+func (fl *flight) judgeEmpty() {
+	total, before := 0, 0
+	for i := range fl.asks {
+		total += fl.asks[i].sent
+	}
 	for i := range fl.asks {
 		a := &fl.asks[i]
-		a.hole = a.hole && !filled
-		filled = filled || a.next > a.offset || a.over > 0
+		a.hole = a.empty && len(fl.asks) == 1
+		a.again = a.empty && !a.hole && (before == 0 || total < int(fl.maxBytes)/2)
+		before += a.sent
 	}
 }
 
@@ -147,8 +178,15 @@ func (a *ask) take(p *kmsg.FetchResponseTopicPartition, unpack kgo.Decompressor)
 	}
 	o := kgo.ProcessFetchPartitionOpts{Offset: a.offset, IsolationLevel: kgo.ReadCommitted(), Topic: a.Topic, Partition: a.ID}
 	a.fetched, a.next = kgo.ProcessFetchPartition(o, p, unpack, nil)
-	if a.err = a.fetched.Err; errors.Is(a.err, errEnough) {
-		a.err = nil // nothing before it had records
+	a.sent = len(p.RecordBatches)
+	switch n := len(a.fetched.Records); {
+	case a.fetched.Err == nil:
+	case n > 0: // a batch behind them is damaged: it is met again when nothing stands before it
+		a.next = a.fetched.Records[n-1].Offset + 1
+	case errors.Is(a.fetched.Err, errEnough):
+		a.later = true // and nothing before it had records
+	default:
+		a.err = a.fetched.Err
 	}
 	for _, r := range a.fetched.Records {
 		a.bytes += len(r.Key) + len(r.Value)
@@ -156,8 +194,8 @@ func (a *ask) take(p *kmsg.FetchResponseTopicPartition, unpack kgo.Decompressor)
 	}
 	if a.err == nil && a.next == a.offset {
 		a.over = firstBatch(p.RecordBatches)
-		a.stuck = a.over == 0 && len(p.RecordBatches) > 0
-		a.hole = len(p.RecordBatches) == 0 && p.LastStableOffset > a.offset
+		a.stuck = a.over == 0 && a.sent > 0 && !a.later
+		a.empty = a.sent == 0 && p.LastStableOffset > a.offset
 	}
 }
 

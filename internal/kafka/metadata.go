@@ -3,6 +3,7 @@ package kafka
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"slices"
 
@@ -51,6 +52,14 @@ func (t topicMeta) partition(id int32) (partitionMeta, bool) {
 	return t.parts[i], true
 }
 
+// nameID stands for the id of a topic to which the brokers give none, as those before Kafka 2.8 and some that are not Kafka. It tells
+// topics apart, which positions rely on, but not a topic from the one that was deleted and made again under its name.
+func nameID(topic string) (id job.TopicID) {
+	sum := sha256.Sum256([]byte("kappactl topic without an id: " + topic))
+	copy(id[:], sum[:])
+	return id
+}
+
 // requestMetadata asks any broker about the topics of these names; no names ask about the cluster alone. It also tells the
 // client where the brokers are.
 func requestMetadata(ctx context.Context, cl *kgo.Client, names []string) (metadata, error) {
@@ -75,6 +84,9 @@ func requestMetadata(ctx context.Context, cl *kgo.Client, names []string) (metad
 			continue
 		}
 		tm := topicMeta{id: t.TopicID, err: kerr.ErrorForCode(t.ErrorCode)}
+		if tm.err == nil && tm.id == (job.TopicID{}) {
+			tm.id = nameID(*t.Topic)
+		}
 		for _, p := range t.Partitions {
 			pm := partitionMeta{id: p.Partition, leader: p.Leader, epoch: p.LeaderEpoch, err: kerr.ErrorForCode(p.ErrorCode)}
 			if pm.err != nil && !errors.Is(pm.err, kerr.ReplicaNotAvailable) {

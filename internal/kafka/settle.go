@@ -17,6 +17,7 @@ const (
 	goneAfter      = 3 * time.Second
 	recreatedAfter = time.Second
 	cutAfter       = 2 * time.Second
+	holeAfter      = 2 * time.Second
 )
 
 // settle judges the answer for one partition.
@@ -31,6 +32,12 @@ func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched
 		return f.raise(p, a, out)
 	case a.stuck:
 		return f.fail(p, fmt.Errorf("fetch %s: the broker sent batches that end before it", a), out)
+	case a.again:
+		p.alone = true
+		return out
+	case a.hole && !p.odd(f.now(), holeAfter): // a broker that is slow to find its data may answer so too
+		p.due, p.answered = f.now().Add(backoff(1)), f.call
+		return out
 	}
 	p.failures, p.oddSince = 0, time.Time{}
 	p.epoch = a.epoch
@@ -39,11 +46,14 @@ func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched
 	if a.hole {
 		p.next = a.fetched.LastStableOffset
 	}
+	p.answered = f.call
+	if p.next == a.offset && a.later {
+		return out
+	}
 	if p.next > a.offset {
-		p.limit, p.alone = f.config.MaxPartitionBytes, false
+		p.limit, p.alone, p.served = f.config.MaxPartitionBytes, false, f.call
 	}
 	p.known = max(p.known, p.next)
-	p.answered = f.call
 	return append(out, Fetched{
 		Partition: p.Partition, Records: a.fetched.Records, Next: p.next, LeaderEpoch: a.epoch, Bytes: a.bytes,
 		LogStart: a.fetched.LogStartOffset, LastStable: a.fetched.LastStableOffset, End: a.fetched.HighWatermark,
