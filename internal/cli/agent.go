@@ -119,7 +119,10 @@ func (a *app) agentPool(ctx context.Context, s config.Settings, id string) (*pg.
 	if err != nil {
 		return nil, err
 	}
-	if err := pg.CheckSchema(ctx, pool); err != nil {
+	if err = pg.CheckServer(ctx, pool); err == nil {
+		err = pg.CheckSchema(ctx, pool)
+	}
+	if err != nil {
 		pool.Close()
 		return nil, err
 	}

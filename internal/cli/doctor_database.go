@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,12 +17,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess"
 )
 
-const (
-	// oldestServer is the first PostgreSQL with NULLS NOT DISTINCT.
-	oldestServer = 150000
-	// clockLimit is how far the clocks of this machine and the database may be apart before lags and leases are odd.
-	clockLimit = 2 * time.Second
-)
+// clockLimit is how far the clocks of this machine and the database may be apart before lags and leases are odd.
+const clockLimit = 2 * time.Second
 
 // serverFacts is what the database says about itself and about us.
 type serverFacts struct {
@@ -33,11 +30,25 @@ type serverFacts struct {
 	Stats     bool // may see other sessions
 	Pid       int64
 	Now       time.Time
+	settings
+}
+
+// settings are what a server, a database or a role sets for each session and what our work depends on.
+type settings struct {
+	Encoding    string
+	Standby     bool
+	Unwritable  bool   // transactions begin read-only
+	Relaxed     bool   // a commit is answered before it is on the disk
+	Statement   string // timeouts; "0" is none
+	Transaction string // from release 17 on
 }
 
 const selectServer = `SELECT current_setting('server_version_num')::integer AS version, current_setting('server_version') AS printed,
 	current_database()::text AS database, current_user::text AS role, has_database_privilege(current_database(), 'TEMPORARY') AS temporary,
-	pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS stats, pg_backend_pid()::bigint AS pid, clock_timestamp() AS now`
+	pg_has_role(current_user, 'pg_read_all_stats', 'USAGE') AS stats, pg_backend_pid()::bigint AS pid, clock_timestamp() AS now,
+	current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS standby, current_setting('default_transaction_read_only')::boolean AS unwritable,
+	current_setting('synchronous_commit') = 'off' AS relaxed, current_setting('statement_timeout') AS statement,
+	coalesce(current_setting('transaction_timeout', true), '0') AS transaction`
 
 // database opens the database and looks at the server, the role, the way there and the clock.
 func (e *examination) database(ctx context.Context) bool {
@@ -76,11 +87,13 @@ func (e *examination) database(ctx context.Context) bool {
 
 // server notes what the server is, what is between it and us, and what the role lacks.
 func (e *examination) server(facts serverFacts, direct bool) {
-	if facts.Version < oldestServer {
-		e.note("database", healthFailed, "upgrade PostgreSQL to 15 or later", "PostgreSQL %s; version tables need 15 or later", facts.Printed)
+	var unsuitable *pg.ServerError
+	if errors.As(pg.JudgeServer(facts.Version, facts.Printed, facts.Encoding, facts.Database), &unsuitable) {
+		e.note("database", healthFailed, unsuitable.Cure, "%s", unsuitable.Cause)
 	} else {
 		e.note("database", healthOK, "", "PostgreSQL %s, database %s, role %s", facts.Printed, facts.Database, facts.Role)
 	}
+	e.sessions(facts)
 	if direct {
 		e.note("pooler", healthOK, "", "none in between")
 	} else {
@@ -131,6 +144,29 @@ func (e *examination) checks(ctx context.Context) {
 		e.note(check, healthWarning, fmt.Sprintf("when agents use this role: GRANT %s TO %s", role, pg.Ident(facts.Role)), "role %s may not take it", pg.Ident(facts.Role))
 	default:
 		e.note(check, healthOK, "", "checks run as %s", role)
+	}
+}
+
+// sessions notes what is set for the sessions of the role and stands in the way.
+func (e *examination) sessions(facts serverFacts) {
+	set := func(name, value string) string {
+		return fmt.Sprintf("ALTER ROLE %s IN DATABASE %s SET %s = %s", pg.Ident(facts.Role), pg.Ident(facts.Database), name, value)
+	}
+	switch {
+	case facts.Standby:
+		e.note("writes", healthFailed, "connect to the primary: target_session_attrs=read-write in the connection string finds it", "the server is a standby and takes none")
+	case facts.Unwritable:
+		e.note("writes", healthFailed, set("default_transaction_read_only", "off"), "sessions of role %s are read-only", facts.Role)
+	}
+	if facts.Relaxed {
+		e.note("durability", healthWarning, set("synchronous_commit", "on"),
+			"synchronous_commit is off: a crash of the server takes back what it answered in the last moment. Tables and positions go back together and are read on from there; a promote may be undone")
+	}
+	for _, t := range [][2]string{{"statement_timeout", facts.Statement}, {"transaction_timeout", facts.Transaction}} {
+		if t[1] != "0" {
+			e.note("timeouts", healthWarning, set(t[0], "0"),
+				"%s is %s for role %s: what fills a table and makes its indexes is exempt, but not diffs, and not indexes that are made beside live writers", t[0], t[1], facts.Role)
+		}
 	}
 }
 

@@ -72,7 +72,10 @@ func TestClocksThatAreApartAreWarnedOf(t *testing.T) {
 
 // TestWhatTheRoleLacksIsSaidWithTheGrant: also for names that must be quoted.
 func TestWhatTheRoleLacksIsSaidWithTheGrant(t *testing.T) {
-	full := serverFacts{Version: 160000, Printed: "16.4", Database: "my db", Role: "Reader", Temporary: true, Stats: true}
+	full := serverFacts{
+		Version: 160000, Printed: "16.4", Database: "my db", Role: "Reader", Temporary: true, Stats: true,
+		settings: settings{Encoding: "UTF8", Statement: "0", Transaction: "0"},
+	}
 	look := func(change func(*serverFacts), direct bool) string {
 		facts := full
 		change(&facts)
@@ -101,8 +104,17 @@ func TestWhatTheRoleLacksIsSaidWithTheGrant(t *testing.T) {
 			[]string{"temporary tables warning: role Reader may not", `next: GRANT TEMPORARY ON DATABASE "my db" TO "Reader"`},
 			"statistics",
 		},
-		"no statistics": {func(f *serverFacts) { f.Stats = false }, true, []string{"statistics warning", `next: GRANT pg_read_all_stats TO "Reader"`}, "temporary"},
-		"an old server": {func(f *serverFacts) { f.Version = 140012 }, true, []string{"database failed", "next: upgrade PostgreSQL to 15 or later"}, "database ok"},
+		"no statistics":    {func(f *serverFacts) { f.Stats = false }, true, []string{"statistics warning", `next: GRANT pg_read_all_stats TO "Reader"`}, "temporary"},
+		"another encoding": {func(f *serverFacts) { f.Encoding = "SQL_ASCII" }, true, []string{"database failed: database my db is in SQL_ASCII", "ENCODING 'UTF8'"}, "database ok"},
+		"read-only": {
+			func(f *serverFacts) { f.Unwritable = true }, true,
+			[]string{"writes failed", `next: ALTER ROLE "Reader" IN DATABASE "my db" SET default_transaction_read_only = off`},
+			"standby",
+		},
+		"a standby":        {func(f *serverFacts) { f.Unwritable, f.Standby = true, true }, true, []string{"writes failed: the server is a standby", "target_session_attrs"}, "ALTER"},
+		"relaxed commits":  {func(f *serverFacts) { f.Relaxed = true }, true, []string{"durability warning", "SET synchronous_commit = on"}, healthFailed},
+		"a role's timeout": {func(f *serverFacts) { f.Statement = "30s" }, true, []string{"timeouts warning: statement_timeout is 30s", "SET statement_timeout = 0"}, "transaction_timeout"},
+		"an old server":    {func(f *serverFacts) { f.Version = 140012 }, true, []string{"database failed", "next: upgrade PostgreSQL to 15 or later"}, "database ok"},
 	} {
 		got := look(c.change, c.direct)
 		for _, want := range c.says {

@@ -63,6 +63,7 @@ func explain(ctx context.Context, err error) failure {
 		usage    *usageError
 		problems job.Problems
 		refusal  *job.Refusal
+		server   *pg.ServerError
 		next     *hint
 	)
 	if errors.As(err, &next) {
@@ -76,6 +77,8 @@ func explain(ctx context.Context, err error) failure {
 		for _, p := range problems {
 			f.Causes = append(f.Causes, p.String())
 		}
+	case errors.As(err, &server):
+		f.Code, f.Causes, f.Next = job.ExitUsage, []string{server.Cause}, server.Cure
 	case errors.As(err, &refusal):
 		f.Code, f.Causes, f.Next = refusal.Code, []string{refusal.Cause}, or(refusal.Next, f.Next)
 	case errors.Is(cause, errInterrupted):

@@ -131,6 +131,18 @@ func Unreachable(err error) bool {
 // later, takes it.
 func ReadOnly(err error) bool { return Code(err) == "25006" }
 
+// TimedOut says that a statement or a transaction was not done within the time that it had, on either side. The way to the server
+// may be down as well; when it is not, less work at once may pass.
+func TimedOut(err error) bool {
+	switch Code(err) {
+	case "57014", "25P04":
+		return true
+	case "":
+		return pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded)
+	}
+	return false
+}
+
 // Retryable says that the same transaction may pass when it is run again: serialization failure, deadlock, lock timeout.
 func Retryable(err error) bool {
 	switch Code(err) {

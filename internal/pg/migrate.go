@@ -27,6 +27,9 @@ const versionTable = "goose_db_version"
 // Migrate creates the control schema or brings it up to SchemaVersion, and notes the release that did, if that is known. Two at
 // once are safe: the second waits.
 func Migrate(ctx context.Context, p *Pool, release string) error {
+	if err := CheckServer(ctx, p); err != nil {
+		return err
+	}
 	db := stdlib.OpenDBFromPool(p.pool)
 	defer db.Close()
 	if err := migrate(ctx, db, p.schema); err != nil {

@@ -2,6 +2,7 @@ package pg
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +17,21 @@ type longKey struct{}
 // Long marks statements that may rightly take longer than Config.Answer: filling a table, making an index, a check of a
 // job file. What ends them when the server is gone is the connection's own watch (see dial), and for an agent a look at the backend
 // (see watched).
+// A timeout that the role or the database has set does not end them either, but for what cannot run in a transaction (CONCURRENTLY)
+// and what is given to Raw.
 func Long(ctx context.Context) context.Context { return context.WithValue(ctx, longKey{}, true) }
+
+// unhurried lifts, up to the end of the transaction, the timeouts that a role or a database may have set for each of its sessions;
+// the second is there from release 17 on.
+const unhurried = `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout') AND setting <> '0'`
+
+// lifted is sql without those timeouts: several statements in one text are one transaction.
+func lifted(ctx context.Context, sql string, args []any) string {
+	if isLong(ctx) && len(args) == 0 && !strings.Contains(sql, "CONCURRENTLY") {
+		return unhurried + "; " + sql
+	}
+	return sql
+}
 
 // patience bounds a statement: a connection can stay open with nobody behind it, and its answer would never come.
 type patience struct {

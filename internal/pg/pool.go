@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -45,6 +46,7 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
 		cfg.ConnConfig.RuntimeParams["application_name"] = or(c.Application, "kappactl")
 	}
+	maps.Copy(cfg.ConnConfig.RuntimeParams, plainSessions())
 	if cfg.ConnConfig.ConnectTimeout == 0 {
 		cfg.ConnConfig.ConnectTimeout = or(c.Connect, 5*time.Second)
 	}
@@ -67,6 +69,12 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 	}, nil
 }
 
+// plainSessions are what every session relies on, whatever the role or the database has set: values travel as text, in UTF-8, and
+// times in the one style that pgx reads. They are those that a pooler keeps for each of its clients.
+func plainSessions() map[string]string {
+	return map[string]string{"datestyle": "ISO, MDY", "client_encoding": "UTF8", "standard_conforming_strings": "on"}
+}
+
 func or[T comparable](v, fallback T) T {
 	var zero T
 	if v == zero {
@@ -81,14 +89,14 @@ func (p *Pool) Close() { p.pool.Close() }
 // Schema is the control schema's name.
 func (p *Pool) Schema() string { return string(p.schema) }
 
-// Exec runs a statement.
+// Exec runs a statement. The tag is that of the last one of several.
 func (p *Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	if p.direct && isLong(ctx) {
 		return p.execLong(ctx, sql, args)
 	}
 	ctx, end := p.answer.bound(ctx)
 	defer end()
-	tag, err := p.pool.Exec(ctx, p.schema.sql(sql), args...)
+	tag, err := p.pool.Exec(ctx, lifted(ctx, p.schema.sql(sql), args), args...)
 	p.answer.note(err)
 	return tag, err
 }
@@ -102,7 +110,7 @@ func (p *Pool) execLong(ctx context.Context, sql string, args []any) (pgconn.Com
 	defer conn.Release()
 	ctx, end := p.watched(ctx, conn.Conn().PgConn().PID())
 	defer end()
-	tag, err := conn.Exec(ctx, p.schema.sql(sql), args...)
+	tag, err := conn.Exec(ctx, lifted(ctx, p.schema.sql(sql), args), args...)
 	p.answer.note(err)
 	return tag, unanswered(ctx, err)
 }
