@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/kafka"
@@ -32,6 +33,9 @@ type Config struct {
 	Spill   int64         // bytes there that all queries together may take; default 10 GB each
 	Replays int           // versions that replay at once, over all agents; default 2
 	Workers int           // segments that this agent replays at once; default the CPUs
+	// Landings is how many of them write at once, each on a connection of its own: renewals of leases need some that are left over.
+	// Default 16.
+	Landings int
 	// Timeout bounds a statement of a commit and how long a commit in hand may take after a stop; default 30 s.
 	Timeout time.Duration
 }
@@ -41,6 +45,7 @@ func (c Config) withDefaults() Config {
 	c.Memory = or(c.Memory, 1_000_000_000)
 	c.Replays = or(c.Replays, 2)
 	c.Workers = or(c.Workers, runtime.NumCPU())
+	c.Landings = or(c.Landings, 16)
 	c.Timeout = or(c.Timeout, 30*time.Second)
 	return c
 }
@@ -56,8 +61,10 @@ func or[T comparable](v, fallback T) T {
 // Engine does the work of versions on this agent. It is safe for concurrent use; every Run is one version.
 type Engine struct {
 	Deps
-	config  Config
-	workers chan struct{} // a segment that is being read holds one
+	config   Config
+	workers  chan struct{} // a segment that is being read holds one
+	landings chan struct{} // a segment that is being written holds one
+	follows  atomic.Int64  // versions that are followed live
 
 	// For tests of this package: at is called at every fault point, beside faultpoint.Hit; most bounds the records of a live batch; unpacked is how many bytes a
 	// segment's records may have before it is split.
@@ -75,8 +82,8 @@ func New(d Deps, c Config) *Engine {
 	c = c.withDefaults()
 	return &Engine{
 		Deps: d, config: c,
-		workers: make(chan struct{}, c.Workers),
-		at:      func(string) {}, unpacked: maxUnpacked, most: noLimit,
+		workers: make(chan struct{}, c.Workers), landings: make(chan struct{}, c.Landings),
+		at: func(string) {}, unpacked: maxUnpacked, most: noLimit,
 	}
 }
 
@@ -95,9 +102,32 @@ func (e *Engine) session() query.Config {
 	return c
 }
 
-// fetchMemory bounds what a live version holds of records that are not committed yet.
+// followMemory is sessionMemory of a live version, less where many are followed: what a session cannot hold it spills, and a batch
+// that does not fit is made smaller.
+func (e *Engine) followMemory() int64 {
+	return max(min(e.sessionMemory(), e.config.Memory*4/10/max(e.follows.Load(), 1)), 64<<20)
+}
+
+// fetchMemory bounds what a live version holds of records that are not committed yet: a tenth of the memory, less when more than
+// four versions share 40 % of it.
 func (e *Engine) fetchMemory() int {
-	return int(min(max(e.config.Memory/10, 4<<20), 64<<20))
+	share := min(e.config.Memory/10, e.config.Memory*4/10/max(e.follows.Load(), 1))
+	return int(min(max(share, 4<<20), 64<<20))
+}
+
+// followFetches bounds what the fetcher of a live version asks for and holds: about half as much again, while what came before waits
+// for its commit.
+func (e *Engine) followFetches(wait time.Duration) kafka.FetchConfig {
+	memory := e.fetchMemory()
+	answer := min(memory/2, 32<<20)
+	return kafka.FetchConfig{MaxWait: wait, MaxBytes: int32(answer / 2), MaxAnswer: answer, MaxUnpacked: min(answer, 8<<20)} //nolint:gosec // at most 16 MiB
+}
+
+// replayFetches bounds what the fetcher of a replay worker asks for. A worker has about eight answers in its hands, from the one that
+// is asked for ahead to the batches that wait for the statement.
+func (e *Engine) replayFetches() kafka.FetchConfig {
+	share := e.config.Memory * 4 / 10 / int64(e.config.Workers) / 8
+	return kafka.FetchConfig{MaxPartitionBytes: fetchBytes, MaxBytes: fetchBytes, MaxUnpacked: int(min(max(share, fetchBytes), 8<<20))}
 }
 
 // tick is how often the version row is read and leases are renewed.

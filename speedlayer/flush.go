@@ -81,7 +81,7 @@ func (l *live) settle(ctx context.Context, err error, parts []part) error {
 		return nil
 	case errors.As(err, &data):
 		return l.search(ctx, parts, data)
-	case errors.As(err, &resource):
+	case errors.As(err, &resource), pg.TimedOut(err):
 		l.limit = max(countRecords(parts)/2, 1) // less may fit
 	}
 	return err
@@ -100,6 +100,7 @@ func (l *live) committed(parts []part) {
 		}
 	}
 	l.advice.give(next)
+	l.failed = 0
 	if l.limit < l.most {
 		l.limit = min(l.limit*2, l.most)
 	}

@@ -28,12 +28,14 @@ type landing struct {
 	queried time.Duration // how long the statement ran
 	writing stopwatch     // of write
 
-	pipe  *io.PipeWriter // to the COPY, once there is a row
-	done  chan error     // how the transaction ended
-	tally *tally         // set before the pipe is closed
-	buf   []byte
-	rows  int64
-	began time.Time
+	ctx    context.Context // of the attempt: for how long to wait for one's turn to write
+	pipe   *io.PipeWriter  // to the COPY, once there is a row
+	cancel context.CancelFunc
+	done   chan error // how the transaction ended
+	tally  *tally     // set before the pipe is closed
+	buf    []byte
+	rows   int64
+	began  time.Time
 }
 
 // write takes a result batch of PARTIAL.
@@ -60,8 +62,14 @@ func (l *landing) start() {
 	rows, pipe := io.Pipe()
 	l.pipe, l.done = pipe, make(chan error, 1)
 	l.began = l.Now()
+	turn, cancel := context.WithCancel(l.ctx)
+	l.cancel = cancel
 	go func() {
-		err := l.transact(context.Background(), rows)
+		err := acquire(turn, l.landings)
+		if err == nil {
+			err = l.transact(context.Background(), rows)
+			<-l.landings
+		}
 		rows.CloseWithError(orEnded(err)) // a writer must not wait for a reader that is gone
 		l.done <- err
 	}()
@@ -77,6 +85,7 @@ func orEnded(err error) error {
 // abort rolls back and returns err. When it was the transaction that failed, err came from there through the pipe.
 func (l *landing) abort(err error) error {
 	if l.pipe != nil {
+		l.cancel()
 		l.pipe.CloseWithError(err)
 		<-l.done //nolint:errcheck // rolled back because of err
 	}
@@ -95,6 +104,7 @@ func (l *landing) finish(ctx context.Context, t *tally) error {
 	} else {
 		l.pipe.Close()
 		err = <-l.done
+		l.cancel()
 	}
 	if err != nil {
 		return err
@@ -190,9 +200,15 @@ func (l *landing) markDone(ctx context.Context, tx *pg.Tx) error {
 	return nil
 }
 
-// setTimeouts bounds the statements of a transaction and how long it may stand idle; both end with it.
+// plainValues has values read and written as they are, whatever the role or the database has set: in Land's texts, and where a merge
+// goes by way of text.
+const plainValues = `set_config('IntervalStyle', 'postgres', true), set_config('array_nulls', 'on', true),
+       set_config('extra_float_digits', '1', true)`
+
+// setTimeouts bounds the statements of a transaction and how long it may stand idle, and sets plainValues; all of it ends with the
+// transaction.
 func setTimeouts(ctx context.Context, tx *pg.Tx, statement, idle time.Duration) error {
-	_, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true)`,
+	_, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true), `+plainValues,
 		fmt.Sprintf("%dms", statement.Milliseconds()), fmt.Sprintf("%dms", idle.Milliseconds()))
 	return err
 }

@@ -2,6 +2,8 @@ package speedlayer
 
 import (
 	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,14 +38,15 @@ type letterRow struct {
 	RecordTime *time.Time
 	Reason     string
 	Detail     string
-	Key        []byte
-	Payload    []byte
+	Key        *string // in hexadecimal, whatever bytea_output is
+	Payload    *string
 	Size       int64
 	At         time.Time
 }
 
 const sqlLetters = `
-SELECT topic_id::text AS topic_id, topic, partition, "offset" AS from_offset, record_time, reason, detail, key, payload, size, at
+SELECT topic_id::text AS topic_id, topic, partition, "offset" AS from_offset, record_time, reason, detail,
+       encode(key, 'hex') AS key, encode(payload, 'hex') AS payload, size, at
   FROM kappactl.dead_letter
  WHERE job = @job AND number = @number AND (@topic::text = '' OR (topic = @topic AND partition = @partition AND "offset" = @offset))
  ORDER BY topic, partition, "offset" LIMIT @limit`
@@ -68,13 +71,23 @@ func letters(ctx context.Context, db pg.DB, ref job.Ref, topic string, partition
 	out := make([]DeadLetter, len(rows))
 	for i, r := range rows {
 		id, err := job.ParseTopicID(r.TopicID)
-		if err != nil {
+		key, keyErr := fromHex(r.Key)
+		payload, payloadErr := fromHex(r.Payload)
+		if err := errors.Join(err, keyErr, payloadErr); err != nil {
 			return nil, fmt.Errorf("read dead letters of %s: %w", ref, err)
 		}
 		out[i] = DeadLetter{
 			Partition: job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition}, Offset: r.FromOffset, RecordTime: r.RecordTime,
-			Reason: r.Reason, Detail: r.Detail, Key: r.Key, Payload: r.Payload, Size: r.Size, At: r.At.UTC(),
+			Reason: r.Reason, Detail: r.Detail, Key: key, Payload: payload, Size: r.Size, At: r.At.UTC(),
 		}
 	}
 	return out, nil
+}
+
+// fromHex gives the bytes of a column; nil stays nil.
+func fromHex(text *string) ([]byte, error) {
+	if text == nil {
+		return nil, nil
+	}
+	return hex.DecodeString(*text)
 }

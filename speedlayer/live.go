@@ -1,13 +1,13 @@
 package speedlayer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +58,8 @@ func (r *run) follow(ctx context.Context) error {
 		run: r, owned: map[job.Partition]*owned{}, skip: map[job.Partition]map[int64]format.Reject{},
 		limit: r.most, held: claims{},
 	}
+	l.follows.Add(1)
+	defer l.follows.Add(-1)
 	defer l.close()
 	if err := l.open(ctx); err != nil {
 		return fmt.Errorf("start to follow the topics of %s: %w", r.ref, err)
@@ -69,14 +71,16 @@ func (l *live) open(ctx context.Context) (err error) {
 	if l.client, err = kafka.NewClient(l.Kafka, kgo.WithHooks(throttled{metrics: l.Metrics})); err != nil {
 		return err
 	}
-	l.fetcher = kafka.NewFetcher(l.client, kafka.FetchConfig{MaxWait: min(max(l.every(), 10*time.Millisecond), 250*time.Millisecond)})
+	l.fetcher = kafka.NewFetcher(l.client, l.followFetches(min(max(l.every(), 10*time.Millisecond), 250*time.Millisecond)))
 	if l.decoder, err = format.New(l.spec.Source, l.compiled.FieldsFor(l.lanes)); err != nil {
 		return err
 	}
 	if l.advice, err = newAdvice(l.run); err != nil {
 		return err
 	}
-	l.session, err = query.Open(ctx, l.Engine.session())
+	bounds := l.Engine.session()
+	bounds.Memory = l.followMemory()
+	l.session, err = query.Open(ctx, bounds)
 	return err
 }
 
@@ -191,11 +195,17 @@ func (l *live) gather(ctx context.Context) {
 	}
 }
 
+// cursors are the partitions to read on. When memory is full they wait for a commit; those of which nothing is in hand may go on
+// up to twice as much, because what fills it may wait for a barrier that they have yet to reach.
 func (l *live) cursors() []kafka.Cursor {
-	bound := max(l.fetchMemory()/max(len(l.owned), 1), 1<<20)
+	memory, held := l.fetchMemory(), 0
+	for _, o := range l.owned {
+		held += o.bytes
+	}
+	bound := max(memory/max(len(l.owned), 1), 1<<20)
 	var out []kafka.Cursor
 	for _, o := range l.sorted() {
-		if o.fetchable(bound) {
+		if o.fetchable(bound) && (held < memory || o.bytes == 0 && held < 2*memory) {
 			out = append(out, kafka.Cursor{Partition: o.partition, Next: o.read, LeaderEpoch: o.epoch})
 		}
 	}
@@ -207,7 +217,7 @@ func (l *live) sorted() []*owned {
 }
 
 func comparePartitions(a, b job.Partition) int {
-	if c := strings.Compare(a.TopicID.String(), b.TopicID.String()); c != 0 {
+	if c := bytes.Compare(a.TopicID[:], b.TopicID[:]); c != 0 { // as PostgreSQL orders them
 		return c
 	}
 	return int(a.ID) - int(b.ID)

@@ -34,7 +34,7 @@ func countMoved(ctx context.Context, pool *pg.Pool, ref job.Ref, schema string, 
 		}
 		args := refArgs(ref)
 		args["share"] = share
-		return tx.QueryRow(pg.Long(ctx), movedKeys(ref, schema, l), args).Scan(&keys)
+		return tx.QueryRow(ctx, movedKeys(ref, schema, l), args).Scan(&keys)
 	})
 	switch {
 	case pg.Code(err) == "57014" && ctx.Err() == nil:

@@ -25,7 +25,14 @@ type owned struct {
 	behind    int64     // offsets between read and the last stable one, as of the newest fetch
 }
 
-func recordBytes(rec *kgo.Record) int { return len(rec.Key) + len(rec.Value) + 64 }
+// recordBytes is about what a record holds in memory, with what the client keeps beside its bytes.
+func recordBytes(rec *kgo.Record) int {
+	n := len(rec.Key) + len(rec.Value) + 200
+	for _, h := range rec.Headers {
+		n += len(h.Key) + len(h.Value) + 40
+	}
+	return n
+}
 
 // absorb takes a fetch that continues at read.
 func (o *owned) absorb(f kafka.Fetched) {

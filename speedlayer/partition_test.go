@@ -131,7 +131,7 @@ func TestRewindBeginsAnewWhereTheRecordsDoNotReach(t *testing.T) {
 		}
 		o.absorb(kafka.Fetched{Records: got, Next: 10})
 		o.rewind(c.to)
-		if o.next != c.to || o.read != c.read || int64(len(o.records)) != c.records || o.bytes != int(c.records)*64 {
+		if o.next != c.to || o.read != c.read || int64(len(o.records)) != c.records || o.bytes != int(c.records)*recordBytes(got[0]) {
 			t.Errorf("%s: next %d, read %d, %d records of %d bytes", name, o.next, o.read, len(o.records), o.bytes)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/format"
+	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/query"
 )
 
@@ -45,7 +46,14 @@ func (r *run) probe(ctx context.Context, s *query.Session, d *format.Decoder, re
 	for i, c := range rows.columns {
 		args[i] = c
 	}
-	if _, err := r.Pool.Exec(ctx, query.Casts(r.layout), args...); err != nil {
+	err = r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := setTimeouts(ctx, tx, r.config.Timeout, r.idle()); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, query.Casts(r.layout), args...)
+		return err
+	})
+	if err != nil {
 		return classify(fmt.Errorf("read %d rows: %w", rows.rows, err))
 	}
 	return nil

@@ -32,6 +32,7 @@ const sums = `SELECT k, count(*) AS n, sum(v) AS total, min(v) AS low, max(v) AS
 type rig struct {
 	t       *testing.T
 	pool    *pg.Pool
+	dsn     string
 	brokers []string
 	topic   string
 	ref     job.Ref
@@ -81,7 +82,7 @@ live: {every: 20ms}
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.pool, _ = pgtest.New(t)
+	r.pool, r.dsn = pgtest.New(t)
 	r.spec, r.layout = spec, compiled.Layout
 	newVersion(t, r.pool, r.ref, r.layout, job.Staged, mustJSON(t, spec), spec.Live.LaneCount())
 	r.log = slog.New(slog.NewTextHandler(&logLines{t: t}, &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -54,16 +54,16 @@ func (e *splitAt) Error() string {
 // probeAll probes the segment batch by batch and hands the records that fail alone to found.
 func (w *worker) probeAll(ctx context.Context, g segment, found func(*kgo.Record, error) error) error {
 	var held []*kgo.Record
+	size := 0
 	probe := func(records []*kgo.Record) error { return w.probe(ctx, w.session, w.decoder, records) }
 	err := w.fetch(ctx, g, func() bool { return false }, func(c chunk) error {
-		held = append(held, c.records...)
-		for len(held) >= batchRecords {
-			if err := blame(held[:batchRecords], probe, found); err != nil {
-				return err
-			}
-			held = append([]*kgo.Record(nil), held[batchRecords:]...)
+		held, size = append(held, c.records...), size+c.bytes
+		if len(held) < batchRecords && size < batchBytes {
+			return nil
 		}
-		return nil
+		batch := held
+		held, size = nil, 0
+		return blame(batch, probe, found)
 	})
 	if err != nil {
 		return err

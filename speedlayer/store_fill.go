@@ -11,10 +11,9 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// fillSettings bound the memory of the merge and let it take its time. They end with the transaction.
+// fillSettings bound the memory of the merge, which may take its time. They end with the transaction.
 const fillSettings = `
-SELECT set_config('work_mem', '256MB', true), set_config('statement_timeout', '0', true),
-       set_config('synchronous_commit', 'on', true)`
+SELECT set_config('work_mem', '256MB', true), set_config('synchronous_commit', 'on', true), ` + plainValues
 
 // Fill checks that what is staged is the whole replay, each record once, and replaces the content of the version table
 // by the merge of staging, in one transaction. It is repeatable until Seal, which takes the staging table away: a late

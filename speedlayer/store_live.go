@@ -48,6 +48,10 @@ SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault,
 SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault,
        CASE WHEN hold_until > clock_timestamp() THEN hold END AS hold
   FROM kappactl.position AS r WHERE ` + whereListed
+	// sqlHeld reads without a lock what is held; due says that the lease has to be prolonged.
+	sqlHeld = `
+SELECT ` + heldColumns + `, lease < clock_timestamp() + @fresh::interval AS due
+  FROM kappactl.position AS r WHERE r.owner = @owner AND ` + whereClaims + ` ORDER BY topic_id, partition`
 	sqlShares = `
 SELECT count(*) AS total, count(*) FILTER (WHERE owner IS NULL OR lease < clock_timestamp()) AS free
   FROM kappactl.position WHERE job = @job AND number = @number`
@@ -112,9 +116,41 @@ func (r *run) reclaim(ctx context.Context, held claims) (got []heldPosition, err
 	return got, err
 }
 
-// renewPositions prolongs what is held and returns it.
+// renewPositions returns what is held, and prolongs the leases that a third of their time has passed of: commits prolong them as well,
+// and a thousand idle partitions are not written twice a second.
 func (r *run) renewPositions(ctx context.Context, held claims) (got []heldPosition, err error) {
 	args := held.args(r.ref)
+	age := max(r.tick()/2, r.config.Lease/3-r.tick())
+	args["owner"], args["fresh"] = r.Agent, interval(r.config.Lease-age)
+	type standing struct {
+		heldPosition
+		Due bool
+	}
+	found, err := collectRows[standing](ctx, r.Pool, sqlHeld, args)
+	if err != nil {
+		return nil, err
+	}
+	due := claims{}
+	for _, s := range found {
+		if !s.Due {
+			got = append(got, s.heldPosition)
+			continue
+		}
+		p, err := s.partition()
+		if err != nil {
+			return nil, err
+		}
+		due[p] = s.Claim
+	}
+	if len(due) == 0 {
+		return got, nil
+	}
+	renewed, err := r.prolong(ctx, due)
+	return append(got, renewed...), err
+}
+
+func (r *run) prolong(ctx context.Context, due claims) (got []heldPosition, err error) {
+	args := due.args(r.ref)
 	err = r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		if err := r.lockListed(ctx, tx, args); err != nil {
 			return err

@@ -114,7 +114,7 @@ func (w *worker) open(ctx context.Context) (err error) {
 	if w.client, err = kafka.NewClient(w.Kafka, kgo.WithHooks(throttled{metrics: w.Metrics, run: &w.pace.told})); err != nil {
 		return err
 	}
-	w.fetcher = kafka.NewFetcher(w.client, kafka.FetchConfig{MaxPartitionBytes: fetchBytes, MaxBytes: fetchBytes})
+	w.fetcher = kafka.NewFetcher(w.client, w.replayFetches())
 	if w.decoder, err = format.New(w.spec.Source, w.compiled.FieldsFor(w.lanes)); err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (w *worker) one(ctx context.Context) (found bool, err error) {
 	if errors.As(err, &data) {
 		err = w.sift(within, *g, data)
 	}
-	if errors.Is(context.Cause(within), errFenced) {
+	if err != nil && errors.Is(context.Cause(within), errFenced) { // a renewal may take one that has just landed for lost
 		err = errFenced
 	}
 	return true, w.settle(ctx, *g, err)
@@ -176,7 +176,7 @@ func (w *worker) settle(ctx context.Context, g segment, err error) error {
 		return nil
 	case errors.As(err, &halt):
 		return w.fail(ctx, g, halt.fault)
-	case errors.As(err, &resource) && ctx.Err() == nil && g.length() >= splittable:
+	case (errors.As(err, &resource) || pg.TimedOut(err)) && ctx.Err() == nil && g.length() >= splittable: // half of it may pass
 		return errors.Join(err, w.split(ctx, g, g.middle()))
 	}
 	end, cancel := w.finishing(ctx)
@@ -191,7 +191,7 @@ func (w *worker) attempt(ctx context.Context, g segment, skip map[int64]format.R
 	defer s.close()
 	in := &feed{schema: w.decoder.Schema(), pull: s.pull}
 	defer in.Release()
-	l := &landing{worker: w, segment: g, stream: s, writing: stopwatch{now: w.Now}, opened: w.Now()}
+	l := &landing{worker: w, ctx: ctx, segment: g, stream: s, writing: stopwatch{now: w.Now}, opened: w.Now()}
 	err := w.session.Run(ctx, w.land, in, l.write)
 	if err == nil {
 		err = in.drain()

@@ -83,7 +83,7 @@ func (b *Bench) create(ctx context.Context) error {
 	keys = append(keys, pg.Ident(job.LaneColumn))
 	table := pg.Ident(tempSchema, b.ref.Table())
 	for _, sql := range []string{
-		"SET LOCAL extra_float_digits = 1",
+		"SET LOCAL extra_float_digits = 1", "SET LOCAL IntervalStyle = 'postgres'", "SET LOCAL array_nulls = on",
 		fmt.Sprintf("CREATE TEMP TABLE %s (%s) WITH (fillfactor = %d) ON COMMIT DROP", pg.Ident(b.ref.Table()), strings.Join(columns, ", "), max(10, b.deps.Fillfactor)),
 		fmt.Sprintf("CREATE UNIQUE INDEX ON %s (%s) NULLS NOT DISTINCT", table, strings.Join(keys, ", ")),
 		fmt.Sprintf("CREATE TEMP TABLE %s (%s bigint, %s) ON COMMIT DROP", pg.Ident(b.ref.Staging()), pg.Ident(b.deps.StagingColumn), strings.Join(columns, ", ")),
