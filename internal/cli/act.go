@@ -123,7 +123,7 @@ func (a *app) answered(ctx context.Context, c *client, r reprocess.Request, come
 		return nil, err
 	}
 	a.log().Debug("asked", "request", id, "verb", r.Verb, "job", r.Job, "version", r.Number.String())
-	w := newWatch(a, c)
+	w := newPatience(a, c)
 	for {
 		answer, err := c.store.Answer(ctx, id)
 		if err == nil && answer != nil {

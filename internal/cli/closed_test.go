@@ -101,7 +101,7 @@ func TestInterruptingAWaitChangesNothing(t *testing.T) {
 	pool, dsn := staged(t)
 	before := stateOfAll(t, pool)
 	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), testPatience)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, program(t), "wait", "pageviews", "v1", "--for", "live")
 		errs, out := newLines(), &bytes.Buffer{}

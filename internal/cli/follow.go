@@ -52,7 +52,7 @@ func (f *follower) took() float64 {
 
 // run returns the deployment as it then is and the exit code.
 func (f *follower) run(ctx context.Context) (reprocess.Deployment, job.ExitCode, error) {
-	w := newWatch(f.app, f.client)
+	w := newPatience(f.app, f.client)
 	if f.streams() {
 		f.stream = newStream(f.app, f.client)
 		w.noticed = f.stream.warn

@@ -2,76 +2,157 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
+	"io"
+	"strings"
 
-	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/muesli/termenv"
+	"github.com/spf13/cobra"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/tui"
 )
 
-// watch is the patience of a command that waits for others: it goes on through a restart of the database and while no
-// agent is alive, and says so once each time.
-type watch struct {
+type watchUIOptions struct {
 	*app
-	client   *client
-	lost     bool         // the database does not answer
-	noAgent  bool         // nobody works
-	lookedAt time.Time    // for agents
-	noticed  func(string) // is told, too, what is said; may be nil
+	job      job.Name // empty: every job
+	readOnly bool
 }
 
-func newWatch(a *app, c *client) *watch { return &watch{app: a, client: c} }
+func newWatchUI(a *app, run func(context.Context, watchUIOptions) error) *cobra.Command {
+	o := watchUIOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "watch [JOB]",
+		Short: "Watch jobs and deployments, and act on them, in the terminal",
+		Long: `Show all jobs, or one: both versions side by side, progress, partitions, rates, lag, checks and events, once a second.
+Keys promote, roll back, pause, resume and abort, after the job's name was typed; ? shows them all. With JOB it ends by itself
+when the deployment reaches an end (settled, rolled back, aborted, failed, superseded), with the deployment's exit code, and
+leaves five lines about it.
 
-// pause waits until it is time to look again. failed is the error of the last look; one that cannot pass is returned,
-// as is the end of ctx.
-func (w *watch) pause(ctx context.Context, every time.Duration, failed error) error {
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case failed != nil && !pg.Unreachable(failed):
-		return failed
-	case failed != nil && !w.lost:
-		w.lost = true
-		w.notice("the database does not answer; waiting for it: %s", oneLine(failed))
-	case failed == nil && w.lost:
-		w.lost = false
-		w.notice("the database answers again")
-	case failed == nil:
-		w.lookForAgents(ctx)
+Off a terminal, with TERM=dumb or with --output jsonl it prints lines instead: one for each change of phase, one for each warning
+when it comes up, and at most one of progress in ten seconds. With JOB it then ends where the deployment stops by itself, as deploy does; without, when it is
+interrupted or at --timeout. Without --timeout it watches for ever.`,
+		Example:     "  kappactl watch\n  kappactl watch pageviews\n  kappactl watch pageviews --readonly",
+		Args:        between(nil, []string{"JOB"}),
+		Annotations: map[string]string{timeoutKey: noTimeout},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out := o.flags.output.value; out == "yaml" || out == "csv" {
+				return usage(cmd, "watch prints table, json or jsonl: lines as things happen")
+			}
+			if len(args) > 0 {
+				t, err := parseTarget(cmd, args)
+				if err != nil {
+					return err
+				}
+				if t.Number != nil {
+					return usage(cmd, "watch takes a job without a version")
+				}
+				o.job = t.Job
+			}
+			return run(cmd.Context(), o)
+		},
 	}
-	timer := time.NewTimer(every)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
+	cmd.Flags().BoolVar(&o.readOnly, "readonly", false, "look only: no keys that act")
+	return cmd
 }
 
-// lookForAgents says, once, that nobody is there to do the work, and that somebody is again.
-func (w *watch) lookForAgents(ctx context.Context) {
-	now := w.sys.Now()
-	if now.Sub(w.lookedAt) < time.Second {
-		return
-	}
-	w.lookedAt = now
-	alive, err := w.client.agents(ctx)
+func runWatchUI(ctx context.Context, o watchUIOptions) error {
+	c, err := o.client(ctx)
 	if err != nil {
-		return // the next look at what is waited for reports it
+		return err
 	}
+	defer c.Close()
+	show := tui.Plain
+	if o.interactive() {
+		show = tui.Run
+	}
+	outcome, err := show(ctx, &watchSource{app: o.silent(), client: c}, o.options())
+	var fault *tui.FaultError
 	switch {
-	case alive == 0 && !w.noAgent:
-		w.notice("no agent is alive; waiting for one (kappactl serve)")
-	case alive > 0 && w.noAgent:
-		w.notice("an agent is alive again")
+	case errors.As(err, &fault):
+		o.log().Debug("fault", "stack", fault.Stack)
+		return err
+	case err != nil && outcome.Summary == nil:
+		return withNext(o.ended(err), o.again())
 	}
-	w.noAgent = alive == 0
+	if !o.machine() {
+		for _, line := range outcome.Summary {
+			if _, err := fmt.Fprintln(o.sys.Out, line); err != nil {
+				return err
+			}
+		}
+	}
+	if err != nil {
+		return withNext(o.ended(err), o.again())
+	}
+	return exitWith(outcome.Code)
 }
 
-// notice says something that is no result.
-func (w *watch) notice(format string, args ...any) {
-	w.progress(format, args...)
-	if w.noticed != nil {
-		w.noticed(fmt.Sprintf(format, args...))
+// interactive says that there is a terminal that can be drawn on and typed into.
+func (o watchUIOptions) interactive() bool {
+	term := o.sys.Env("TERM")
+	return o.sys.InTTY && o.sys.OutTTY && term != "" && term != "dumb" && !o.machine()
+}
+
+func (o watchUIOptions) options() tui.Options {
+	notices := o.sys.Err
+	if o.flags.quiet {
+		notices = io.Discard
 	}
+	return tui.Options{
+		Job: o.job, ReadOnly: o.readOnly, JSON: o.machine(), In: o.sys.In, Out: o.sys.Out, Notices: notices, Now: o.sys.Now,
+		Look: o.look(),
+	}
+}
+
+// look is what the terminal can show. NO_COLOR and a locale without block characters leave less of it.
+func (o watchUIOptions) look() tui.Look {
+	depth := termenv.NewOutput(o.sys.Out, termenv.WithEnvironment(environment(o.sys.Env)), termenv.WithTTY(true)).ColorProfile()
+	return tui.Look{
+		Color: o.colors(o.sys.OutTTY) && depth != termenv.Ascii, Depth: depth,
+		Light: lightBackground(o.sys.Env("COLORFGBG")), ASCII: onlyASCII(o.sys.Env),
+	}
+}
+
+// environment is the environment as the library that knows terminals asks for it.
+type environment func(string) string
+
+// Environ is not read: it is for running programs.
+func (environment) Environ() []string { return nil }
+
+// Getenv is one variable.
+func (e environment) Getenv(name string) string { return e(name) }
+
+// ended gives the interrupt by a key, for which the terminal sends no signal, its exit code.
+func (o watchUIOptions) ended(err error) error {
+	if errors.Is(err, tui.ErrInterrupted) {
+		return &job.Refusal{Code: job.ExitInterrupted, Cause: errInterrupted.Error(), Err: err}
+	}
+	return err
+}
+
+func (o watchUIOptions) again() string {
+	return strings.TrimSpace("kappactl watch "+string(o.job)) + "   # deployments go on"
+}
+
+// silent is the app for what runs while the interface has the screen: nothing else may write there.
+func (a *app) silent() *app {
+	quiet := *a
+	quiet.flags.quiet, quiet.flags.debug = true, false
+	return &quiet
+}
+
+// onlyASCII says that the locale, or the Linux console, has no block characters. No locale at all says nothing.
+func onlyASCII(env func(string) string) bool {
+	locale := strings.ToLower(or(or(env("LC_ALL"), env("LC_CTYPE")), env("LANG")))
+	utf8 := locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+	return !utf8 || env("TERM") == "linux"
+}
+
+// lightBackground reads COLORFGBG, which some terminals set to their colours, as in "0;15". The interface asks the
+// terminal as well; this is for those that do not answer.
+func lightBackground(colorFgBg string) bool {
+	background := colorFgBg[strings.LastIndex(colorFgBg, ";")+1:]
+	return background == "7" || background == "15"
 }

@@ -157,7 +157,7 @@ func TestNoCommandHangsOnServersThatNeverAnswer(t *testing.T) {
 				case code != job.ExitTimeout && code != job.ExitUnreachable, out.Len() > 0 && name != "check", !strings.Contains("\n"+errs.String(), "\nerror: "), !strings.Contains(errs.String(), silent):
 					t.Errorf("exit %d\nstdout: %s\nstderr: %s", code, out, errs)
 				}
-			case <-time.After(patience):
+			case <-time.After(testPatience):
 				t.Error("it hangs")
 			}
 		})

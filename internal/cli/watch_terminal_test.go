@@ -19,8 +19,8 @@ import (
 	"golang.org/x/term"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 90 * time.Second
+// testPatience is how long a test waits for what must come.
+const testPatience = 90 * time.Second
 
 // terminal is a pseudo-terminal with an emulator behind it, and the real program in it.
 type terminal struct {
@@ -150,7 +150,7 @@ func (w *terminal) resize(width, height uint16) {
 // await waits until the screen is as wanted. What an ended program has written may still be on its way.
 func (w *terminal) await(what string, wanted func(screen string) bool) {
 	w.t.Helper()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(testPatience)
 	defer timeout.Stop()
 	for ended := w.ended; !wanted(w.screen()); {
 		select {
@@ -158,7 +158,7 @@ func (w *terminal) await(what string, wanted func(screen string) bool) {
 		case err := <-ended:
 			w.ended <- err
 			ended = nil
-			timeout.Reset(patience / 10)
+			timeout.Reset(testPatience / 10)
 		case <-timeout.C:
 			w.t.Fatalf("the screen does not show %s:\n%s", what, w.screen())
 		}
@@ -190,7 +190,7 @@ func (w *terminal) ends(code int, modes *term.State) {
 		if got := w.cmd.ProcessState.ExitCode(); got != code {
 			w.t.Errorf("exit code %d, want %d:\n%s", got, code, w.screen())
 		}
-	case <-time.After(patience):
+	case <-time.After(testPatience):
 		w.t.Fatalf("does not end:\n%s", w.screen())
 	}
 	if !reflect.DeepEqual(modes, w.modes()) {

@@ -89,7 +89,7 @@ func TestWatchActsAndEndsWithTheDeployment(t *testing.T) {
 // oneRequest waits for the request to be written.
 func oneRequest(t *testing.T, pool *pg.Pool) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testPatience)
 	defer cancel()
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
