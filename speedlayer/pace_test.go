@@ -36,7 +36,7 @@ func TestTheBrakeSaysWhyAndHoldsUntilHalfOfItsLimit(t *testing.T) {
 // replay.max_rate is over all workers and agents. What is read above it in the first second is bounded by a second's worth.
 func TestTheRateHoldsOverWorkersAndAgents(t *testing.T) {
 	t.Parallel()
-	const rate = 30_000
+	const rate = 20_000
 	r := newRig(t, kafkatest.Fake(t), 4, sums, func(s *job.Spec) { s.Replay.MaxRate = rate })
 	for p := range int32(4) {
 		r.produce(p, 0, 1600)
@@ -48,11 +48,11 @@ func TestTheRateHoldsOverWorkersAndAgents(t *testing.T) {
 	kafkatest.Until(t, "the replay ends", func() bool { return r.one(`SELECT count(*) FROM kappactl.segment WHERE state <> 'done'`) == 0 })
 	took := time.Since(began).Seconds()
 	total := float64(r.one(`SELECT sum(bytes) FROM kappactl.segment`))
-	// Both may begin with a second of all of it before they know of each other.
-	if most := 2*rate + 1.1*rate*took; total > most {
+	// Both may begin with a second of all of it, and go on with all of it until they next look who else reads.
+	if most := 3*rate + 1.1*rate*took; total > most {
 		t.Errorf("%.0f bytes in %.1fs, at %d a second at most %.0f", total, took, rate, most)
 	}
-	if total < 3*rate {
+	if total < 5*rate {
 		t.Fatalf("%.0f bytes are too few to tell", total)
 	}
 }
