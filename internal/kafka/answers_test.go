@@ -1,10 +1,12 @@
 package kafka
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -57,6 +59,48 @@ func TestNextPassesAHoleUpToTheEnd(t *testing.T) {
 	r.to(t, 10)
 	if r.calls > 3 || len(r.errs) > 0 {
 		t.Errorf("%d fetches, errors %v", r.calls, r.errs)
+	}
+}
+
+// How long something else was odd, or how long ago there was an empty answer with an error behind it, says nothing about a hole.
+func TestAHoleHasToBeSeenForItsOwnTime(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		first func(*kmsg.FetchRequest, *kmsg.FetchResponse)
+		code  *kerr.Error
+	}{
+		{"a log that is cut off", nil, kerr.OffsetOutOfRange},
+		{"an error in between", empty, kerr.UnknownServerError},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var answer atomic.Value
+			cluster := kafkatest.FakeCluster(t)
+			p := newTopic(t, cluster.ListenAddrs(), 1, nil)[0]
+			answerFetches(cluster, func(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
+				answer.Load().(func(*kmsg.FetchRequest, *kmsg.FetchResponse))(req, resp)
+			})
+			f := newFetcher(t, cluster.ListenAddrs(), FetchConfig{MaxWait: 100 * time.Millisecond})
+			r := newReader(f, Cursor{Partition: p, Next: 4})
+			if c.first != nil {
+				answer.Store(c.first)
+				r.step(t)
+			}
+			answer.Store(func(req *kmsg.FetchRequest, resp *kmsg.FetchResponse) {
+				empty(req, resp)
+				resp.Topics[0].Partitions[0].ErrorCode = c.code.Code
+			})
+			r.until(t, "the error comes", func() bool { return len(r.errs) > 0 })
+			f.later(holeAfter)
+			answer.Store(empty)
+			r.step(t)
+			if r.cursors[0].Next != 4 {
+				t.Errorf("the first empty answer is believed: next is %d", r.cursors[0].Next)
+			}
+			f.later(holeAfter)
+			r.to(t, 10)
+		})
 	}
 }
 

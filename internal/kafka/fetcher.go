@@ -102,12 +102,14 @@ type part struct {
 	known    int64
 	stable   int64 // last stable offset as last answered
 	limit    int32 // raised for a batch over MaxPartitionBytes
-	alone    bool  // asked in a request of its own, for as little as the broker gives
+	alone    bool  // asked in a request of its own
+	least    bool  // and for as little as the broker gives
 	served   int   // number of the Fetch that handed out its last records
 	wants    int   // usable from this number of refreshes on
 	failures int
 	due      time.Time // not asked before
-	oddSince time.Time // since when the cluster says something that may pass: topic gone, another id, log cut off, nothing there
+	odd      oddity    // what the cluster says that may pass
+	oddSince time.Time // since when it says so
 	answered int       // number of the Fetch that handed out its last answer
 	listed   int       // number of the Fetch that listed it
 }
@@ -179,7 +181,7 @@ func (f *Fetcher) follow(cursors []Cursor) {
 		}
 		if p.next != c.Next || c.LeaderEpoch != p.given && c.LeaderEpoch != p.epoch {
 			p.epoch, p.known = c.LeaderEpoch, c.Next
-			p.next, p.stable, p.failures, p.due, p.oddSince = c.Next, 0, 0, time.Time{}, time.Time{}
+			p.next, p.stable, p.failures, p.due, p.odd = c.Next, 0, 0, time.Time{}, nothingOdd
 		}
 		p.known, p.given = max(p.known, c.Known), c.LeaderEpoch
 		p.listed = f.call
@@ -249,7 +251,7 @@ func (f *Fetcher) launch(ahead bool) {
 		}
 		fl := byLeader[meta.leader]
 		if fl == nil {
-			fl = &flight{done: make(chan struct{}), leader: meta.leader, alone: p.alone}
+			fl = &flight{done: make(chan struct{}), leader: meta.leader, alone: p.alone, least: p.least}
 			byLeader[meta.leader] = fl
 		} else if fl.alone || p.alone {
 			continue
@@ -295,8 +297,9 @@ func (f *Fetcher) leader(p *part) (partitionMeta, bool) {
 	return m, ok && m.leader >= 0
 }
 
+// otherID says that the name is now another topic's. Brokers that give no id, as some do in the middle of an upgrade, do not say so.
 func otherID(t topicMeta, p *part) bool {
-	return t.id != p.TopicID && t.id != job.TopicID{} && p.TopicID != job.TopicID{}
+	return t.id != p.TopicID && t.id != job.TopicID{} && p.TopicID != job.TopicID{} && t.id != nameID(p.Topic)
 }
 
 // owing says whether a partition that may be asked has no answer in this call yet.

@@ -16,7 +16,8 @@ import (
 type flight struct {
 	done   chan struct{}
 	leader int32
-	alone  bool // one partition, and as few bytes as the broker gives
+	alone  bool // one partition
+	least  bool // and as few bytes as the broker gives
 	asks   []ask
 
 	maxBytes               int32
@@ -110,7 +111,7 @@ func (f *Fetcher) request(fl *flight) kmsg.Request {
 		p.FetchOffset = a.offset
 		p.LogStartOffset = -1
 		p.PartitionMaxBytes = a.limit
-		if req.MaxBytes = max(req.MaxBytes, a.limit); fl.alone {
+		if req.MaxBytes = max(req.MaxBytes, a.limit); fl.least {
 			p.PartitionMaxBytes, req.MaxBytes = 1, 1
 		}
 		last := len(req.Topics) - 1

@@ -46,3 +46,17 @@ func TestTopicsWithoutIdsAreToldApart(t *testing.T) {
 		})
 	}
 }
+
+// In the middle of an upgrade a broker that gives no ids may be asked after one that does: that is no other topic.
+func TestABrokerWithoutIdsDoesNotSayThatTheTopicIsAnother(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.FakeCluster(t, kfake.MaxVersions(kversion.V2_7_0())).ListenAddrs()
+	p := newTopic(t, brokers, 1, nil)[0]
+	kafkatest.Produce(t, brokers, p.Topic, 0, "x")
+	p.TopicID = job.TopicID{1}
+	r := newReader(newFetcher(t, brokers, FetchConfig{}), Cursor{Partition: p})
+	r.until(t, "the record or an error comes", func() bool { return len(r.values[p])+len(r.errs) > 0 })
+	if len(r.errs) > 0 {
+		t.Errorf("errors: %v", r.errs)
+	}
+}

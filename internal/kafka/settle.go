@@ -20,6 +20,17 @@ const (
 	holeAfter      = 2 * time.Second
 )
 
+// oddity is something that the cluster may say of a partition for a moment, without its being so.
+type oddity int
+
+const (
+	nothingOdd oddity = iota
+	topicGone
+	otherTopic
+	logCut
+	logHole
+)
+
 // settle judges the answer for one partition.
 func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched {
 	switch {
@@ -35,11 +46,11 @@ func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched
 	case a.again:
 		p.alone = true
 		return out
-	case a.hole && !p.odd(f.now(), holeAfter): // a broker that is slow to find its data may answer so too
+	case a.hole && !p.stays(logHole, f.now(), holeAfter): // a broker that is slow to find its data may answer so too
 		p.due, p.answered = f.now().Add(backoff(1)), f.call
 		return out
 	}
-	p.failures, p.oddSince = 0, time.Time{}
+	p.failures, p.odd = 0, nothingOdd
 	p.epoch = a.epoch
 	p.stable = a.fetched.LastStableOffset
 	p.next = a.next
@@ -51,7 +62,7 @@ func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched
 		return out
 	}
 	if p.next > a.offset {
-		p.limit, p.alone, p.served = f.config.MaxPartitionBytes, false, f.call
+		p.limit, p.alone, p.least, p.served = f.config.MaxPartitionBytes, false, false, f.call
 	}
 	p.known = max(p.known, p.next)
 	return append(out, Fetched{
@@ -69,7 +80,7 @@ func (f *Fetcher) raise(p *part, a *ask, out []Fetched) []Fetched {
 	case a.over <= int64(a.limit):
 		return f.fail(p, fmt.Errorf("fetch %s: a batch of %d bytes came cut off below a limit of %d", a, a.over, a.limit), out)
 	}
-	p.limit = int32(a.over)
+	p.limit, p.odd = int32(a.over), nothingOdd
 	return out
 }
 
@@ -96,8 +107,8 @@ func (f *Fetcher) settleError(p *part, a *ask, leader int32, out []Fetched) []Fe
 // whether it is the cause.
 func (f *Fetcher) tooLarge(p *part, a *ask, out []Fetched) []Fetched {
 	limit := maxResponse(f.cl)
-	if !p.alone {
-		p.alone = true
+	if !p.least {
+		p.alone, p.least = true, true
 		f.config.MaxBytes = min(f.config.MaxBytes, int32(limit/2))
 		return out
 	}
@@ -111,17 +122,17 @@ func (f *Fetcher) outOfRange(p *part, a *ask, out []Fetched) []Fetched {
 	switch {
 	case a.logErr == nil && a.offset < a.log.From:
 		return f.fail(p, gap, out)
-	case a.logErr == nil && a.offset > a.log.To && (a.since >= 0 || a.epoch < 0) && p.odd(f.now(), cutAfter):
+	case a.logErr == nil && a.offset > a.log.To && (a.since >= 0 || a.epoch < 0) && p.stays(logCut, f.now(), cutAfter):
 		return f.fail(p, gap, out)
 	}
 	p.wants = f.fresh + 1
 	return f.fail(p, fmt.Errorf("fetch %s: %w", a, a.err), out)
 }
 
-// odd says whether something has been so for d, and remembers since when.
-func (p *part) odd(now time.Time, d time.Duration) bool {
-	if p.oddSince.IsZero() {
-		p.oddSince = now
+// stays says whether the same oddity has been there for d, and remembers since when.
+func (p *part) stays(o oddity, now time.Time, d time.Duration) bool {
+	if p.odd != o {
+		p.odd, p.oddSince = o, now
 	}
 	return now.Sub(p.oddSince) >= d
 }
@@ -130,6 +141,9 @@ func (p *part) odd(now time.Time, d time.Duration) bool {
 func (f *Fetcher) fail(p *part, err error, out []Fetched) []Fetched {
 	p.failures++
 	p.due = f.now().Add(backoff(p.failures))
+	if p.odd == logHole { // what comes after an error has to be seen again from the start: it may be another leader's answer
+		p.odd = nothingOdd
+	}
 	if Refused(err) {
 		p.due = f.now().Add(refusedPause)
 	}
@@ -196,14 +210,14 @@ func (p *part) verdict(t topicMeta, now time.Time) error {
 	_, known := t.partition(p.ID)
 	switch {
 	case errors.Is(t.err, kerr.UnknownTopicOrPartition):
-		if p.odd(now, goneAfter) {
+		if p.stays(topicGone, now, goneAfter) {
 			return &MissingTopicError{Topic: p.Topic}
 		}
 		return t.err
 	case t.err != nil:
 		return t.err
 	case otherID(t, p):
-		if p.odd(now, recreatedAfter) {
+		if p.stays(otherTopic, now, recreatedAfter) {
 			return &RecreatedError{Partition: p.Partition, Now: t.id}
 		}
 		return kerr.UnknownTopicID
