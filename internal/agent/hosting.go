@@ -91,21 +91,22 @@ func (h *hosting) look(ctx context.Context) error {
 
 // pause waits for d, or until ctx ends. With glances it also ends soon after something new was asked for.
 func (h *hosting) pause(ctx context.Context, d time.Duration, glances bool) {
-	if glances {
-		for ; d > glanceEvery; d -= glanceEvery {
-			if !sleep(ctx, glanceEvery) || h.glance(ctx) {
-				return
-			}
+	if !glances {
+		sleep(ctx, d)
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, d) // also of a glance that is not answered: leases are renewed by looks
+	defer cancel()
+	for sleep(limited, glanceEvery) {
+		if h.glance(limited) {
+			return
 		}
 	}
-	sleep(ctx, d)
 }
 
 // glance says whether something was asked for since the last one. That the database is away shows at the next look.
 func (h *hosting) glance(ctx context.Context) bool {
-	limited, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	now, err := readAsked(limited, h.a.Pool)
+	now, err := readAsked(ctx, h.a.Pool)
 	if err != nil || now == h.newest {
 		return false
 	}
