@@ -91,15 +91,18 @@ func (h *hosting) look(ctx context.Context) error {
 
 // pause waits for d, or until ctx ends. With glances it also ends soon after something new was asked for.
 func (h *hosting) pause(ctx context.Context, d time.Duration, glances bool) {
-	if !glances {
-		sleep(ctx, d)
-		return
-	}
 	limited, cancel := context.WithTimeout(ctx, d) // also of a glance that is not answered: leases are renewed by looks
 	defer cancel()
-	for sleep(limited, glanceEvery) {
-		if h.glance(limited) {
+	tick := time.NewTicker(glanceEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-limited.Done():
 			return
+		case <-tick.C:
+			if glances && h.glance(limited) {
+				return
+			}
 		}
 	}
 }
@@ -112,18 +115,6 @@ func (h *hosting) glance(ctx context.Context) bool {
 	}
 	h.newest = now
 	return true
-}
-
-// sleep waits for d and says false when ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 // begin starts f unless it rests after an error.
