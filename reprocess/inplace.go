@@ -151,7 +151,7 @@ func (w *wish) write(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
 			WHERE job = @job AND number = @number AND state = 'observing' RETURNING previous)
 		UPDATE kappactl.version v SET standby_until = standby_until + @more::interval
 		FROM d WHERE v.job = @job AND v.number = d.previous AND v.phase = 'standby'`,
-		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number), "more": microseconds(time.Duration(is - was))})
+		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number), "more": pg.Interval(time.Duration(is - was))})
 	return wrap(err, "move the rollback window of %s", ref)
 }
 

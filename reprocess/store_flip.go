@@ -108,7 +108,7 @@ func stepVersion(ctx context.Context, tx *pg.Tx, ref job.Ref, from job.Phase, on
 
 // becomeLive notes on the version rows what a flip means for them; both are locked and moved by then.
 func becomeLive(ctx context.Context, tx *pg.Tx, to job.Ref, from *job.Ref, keepOld time.Duration, back bool) error {
-	args := pgx.NamedArgs{"job": string(to.Job), "to": int(to.Number), "keep": microseconds(keepOld), "back": back}
+	args := pgx.NamedArgs{"job": string(to.Job), "to": int(to.Number), "keep": pg.Interval(keepOld), "back": back}
 	_, err := tx.Exec(ctx, `UPDATE kappactl.version SET standby_until = NULL, rolled_back_at = NULL, paused_at = NULL
 		WHERE job = @job AND number = @to`, args)
 	if err != nil || from == nil {
@@ -143,7 +143,7 @@ func promoted(ctx context.Context, tx *pg.Tx, st *state, from *job.Ref, keepOld 
 			observe_until = CASE WHEN @to::text = 'observing' THEN clock_timestamp() + @keep::interval END,
 			ended_at = CASE WHEN @to::text = 'settled' THEN clock_timestamp() END,
 			exit_code = NULL, message = '', next_command = ''
-		WHERE id = @id`, pgx.NamedArgs{"id": st.ID, "to": string(to), "keep": microseconds(keepOld)})
+		WHERE id = @id`, pgx.NamedArgs{"id": st.ID, "to": string(to), "keep": pg.Interval(keepOld)})
 	return wrap(err, "note deployment %d as promoted", st.ID)
 }
 

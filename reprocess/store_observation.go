@@ -111,7 +111,7 @@ func freshVerdict(ctx context.Context, db pg.DB, ref job.Ref) (Judged, error) {
 			coalesce((SELECT min(sampled_at) FROM kappactl.observation o WHERE o.job = v.job AND o.number = v.number)
 				> clock_timestamp() - @age::interval, false)
 		FROM kappactl.version v WHERE job = @job AND number = @number`,
-		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number), "age": microseconds(staleAfter)}).Scan(&j.Verdict, &j.Reason, &fresh)
+		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number), "age": pg.Interval(staleAfter)}).Scan(&j.Verdict, &j.Reason, &fresh)
 	if err != nil {
 		return j, fmt.Errorf("read verdict of %s: %w", ref, err)
 	}
@@ -120,5 +120,3 @@ func freshVerdict(ctx context.Context, db pg.DB, ref job.Ref) (Judged, error) {
 	}
 	return j, nil
 }
-
-func microseconds(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.Microseconds()) }

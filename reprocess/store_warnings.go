@@ -52,7 +52,7 @@ func oldTransactions(ctx context.Context, db pg.DB, age time.Duration) ([]Blocke
 		WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
 		  AND (a.backend_xmin IS NOT NULL OR a.backend_xid IS NOT NULL)
 		  AND a.xact_start < clock_timestamp() - @age::interval
-		ORDER BY a.xact_start`, pgx.NamedArgs{"age": microseconds(age)})
+		ORDER BY a.xact_start`, pgx.NamedArgs{"age": pg.Interval(age)})
 	return found, wrap(err, "look for old transactions")
 }
 

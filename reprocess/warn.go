@@ -221,7 +221,7 @@ type slowRow struct {
 
 // slowedBy says what slows a version down at the moment.
 func (w *watch) slowedBy(ctx context.Context, st *state) ([]string, error) {
-	args := pgx.NamedArgs{"job": st.Job, "number": st.Number, "age": microseconds(staleAfter)}
+	args := pgx.NamedArgs{"job": st.Job, "number": st.Number, "age": pg.Interval(staleAfter)}
 	rows, err := collect[slowRow](ctx, w.c.Pool, `SELECT agent, brake, broker_throttle FROM kappactl.pace
 		WHERE job = @job AND number = @number AND at > clock_timestamp() - @age::interval AND (brake <> '' OR broker_throttle > 0.01) ORDER BY agent`, args)
 	if err != nil {

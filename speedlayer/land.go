@@ -153,9 +153,8 @@ func (l *landing) copy(ctx context.Context, tx *pg.Tx, rows io.Reader) error {
 	sql := fmt.Sprintf("COPY %s (%s) FROM STDIN", pg.Ident(l.schema, l.ref.Staging()), strings.Join(columns, ", "))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watched := &copyRows{rows: rows, hit: l.hit, unanswered: time.AfterFunc(l.config.Timeout, cancel)}
+	watched := &copyRows{rows: rows, hit: l.hit, within: l.config.Timeout, unanswered: time.AfterFunc(l.config.Timeout, cancel)}
 	defer watched.unanswered.Stop()
-	watched.within = l.config.Timeout
 	_, err := tx.Raw().Conn().PgConn().CopyFrom(ctx, watched, sql)
 	return err
 }

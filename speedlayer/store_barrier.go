@@ -54,7 +54,7 @@ func (Store) Hold(ctx context.Context, tx *pg.Tx, by string, ttl time.Duration, 
 	case !errors.Is(err, pgx.ErrNoRows):
 		return fmt.Errorf("hold %s and %s: %w", a, b, err)
 	}
-	args["ttl"] = interval(ttl)
+	args["ttl"] = pg.Interval(ttl)
 	if _, err := tx.Exec(ctx, sqlHold, args); err != nil {
 		return fmt.Errorf("hold %s and %s: %w", a, b, err)
 	}
@@ -100,6 +100,3 @@ func (Store) Release(ctx context.Context, db pg.DB, by string) error {
 	}
 	return nil
 }
-
-// interval is d in PostgreSQL's input syntax.
-func interval(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.Microseconds()) }

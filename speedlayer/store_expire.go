@@ -32,7 +32,7 @@ func (Store) Expire(ctx context.Context, pool *pg.Pool, ref job.Ref, schema stri
 	sql := fmt.Sprintf(`DELETE FROM %s WHERE ctid = ANY (ARRAY(SELECT ctid FROM %[1]s WHERE %s < %s LIMIT %d FOR UPDATE SKIP LOCKED))`,
 		table, pg.Ident(l.Keep.Column), l.Keep.Cutoff(), expireRows)
 	args := refArgs(ref)
-	args["keep"], args["for"] = interval(l.Keep.For), fmt.Sprint(int64(l.Keep.For))
+	args["keep"], args["for"] = pg.Interval(l.Keep.For), fmt.Sprint(int64(l.Keep.For))
 	for range expireBatches {
 		var n int64
 		err := pool.ReadCommitted(ctx, func(tx *pg.Tx) error {

@@ -121,7 +121,7 @@ func (r *run) reclaim(ctx context.Context, held claims) (got []heldPosition, err
 func (r *run) renewPositions(ctx context.Context, held claims) (got []heldPosition, err error) {
 	args := held.args(r.ref)
 	age := max(r.tick()/2, r.config.Lease/3-r.tick())
-	args["owner"], args["fresh"] = r.Agent, interval(r.config.Lease-age)
+	args["owner"], args["fresh"] = r.Agent, pg.Interval(r.config.Lease-age)
 	type standing struct {
 		heldPosition
 		Due bool
@@ -260,7 +260,7 @@ func (r *run) move(ctx context.Context, tx *pg.Tx, b batch) error {
 			return &staleError{rows}
 		}
 	}
-	args["owner"], args["lease"] = r.Agent, interval(r.config.Lease)
+	args["owner"], args["lease"] = r.Agent, pg.Interval(r.config.Lease)
 	tag, err := tx.Exec(ctx, sqlMove, args)
 	if err != nil {
 		return fmt.Errorf("move positions: %w", err)

@@ -19,7 +19,7 @@ const forgetAfter = "1 hour"
 func Alive(ctx context.Context, db pg.DB, within time.Duration) (int, error) {
 	var n int
 	err := db.QueryRow(ctx, `SELECT count(*) FROM kappactl.agent WHERE NOT draining AND heartbeat_at > clock_timestamp() - @within::interval`,
-		pgx.NamedArgs{"within": fmt.Sprintf("%d microseconds", within.Microseconds())}).Scan(&n)
+		pgx.NamedArgs{"within": pg.Interval(within)}).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count agents: %w", err)
 	}
@@ -35,7 +35,7 @@ type Living struct {
 // Roster lists the agents that Alive counts, by id.
 func Roster(ctx context.Context, db pg.DB, within time.Duration) ([]Living, error) {
 	rows, err := db.Query(ctx, `SELECT id, hooks FROM kappactl.agent WHERE NOT draining AND heartbeat_at > clock_timestamp() - @within::interval ORDER BY id`,
-		pgx.NamedArgs{"within": fmt.Sprintf("%d microseconds", within.Microseconds())})
+		pgx.NamedArgs{"within": pg.Interval(within)})
 	if err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)
 	}
@@ -73,7 +73,7 @@ func writeHeartbeat(ctx context.Context, db pg.DB, c Config, draining bool) erro
 // silentAgents are the agents, but for the given one, without a heartbeat within.
 func silentAgents(ctx context.Context, db pg.DB, but string, within time.Duration) ([]string, error) {
 	rows, err := db.Query(ctx, `SELECT id FROM kappactl.agent WHERE heartbeat_at < clock_timestamp() - @within::interval AND id <> @id`,
-		pgx.NamedArgs{"within": fmt.Sprintf("%d microseconds", within.Microseconds()), "id": but})
+		pgx.NamedArgs{"within": pg.Interval(within), "id": but})
 	if err != nil {
 		return nil, fmt.Errorf("look for agents without a heartbeat: %w", err)
 	}

@@ -59,7 +59,7 @@ func forget(ctx context.Context, db pg.DB, hooks []Hook, after time.Duration) er
 			WHERE seen_at < clock_timestamp() - @after::interval AND name <> ALL (@hooks::text[]) RETURNING name)
 		UPDATE kappactl.delivery SET state = @state, answered_at = clock_timestamp(), answer = 'the hook is in no agent''s settings any more'
 		WHERE state = 'due' AND hook IN (SELECT name FROM gone)`,
-		pgx.NamedArgs{"hooks": namesOf(hooks), "after": interval(after), "state": stateGivenUp})
+		pgx.NamedArgs{"hooks": namesOf(hooks), "after": pg.Interval(after), "state": stateGivenUp})
 	if err != nil {
 		return fmt.Errorf("forget hooks: %w", err)
 	}
@@ -95,7 +95,7 @@ func claim(ctx context.Context, db pg.DB, owner string, h Hook) (delivery, bool,
 		WHERE id = (SELECT id FROM kappactl.delivery WHERE state = 'due' AND due_at <= clock_timestamp() AND hook = @hook
 			ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
 		RETURNING id, event, hook, told, tries, owner`,
-		pgx.NamedArgs{"owner": owner, "hook": h.Name, "lease": interval(h.Timeout + claimMargin)})
+		pgx.NamedArgs{"owner": owner, "hook": h.Name, "lease": pg.Interval(h.Timeout + claimMargin)})
 	if err != nil {
 		return delivery{}, false, fmt.Errorf("take a delivery: %w", err)
 	}
@@ -119,8 +119,6 @@ func namesOf(hooks []Hook) []string {
 
 // claimMargin is what writing the outcome down may take.
 const claimMargin = 10 * time.Second
-
-func interval(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.Microseconds()) }
 
 // factsOf is what there is to tell of an event.
 func factsOf(ctx context.Context, db pg.DB, id int64, told job.HookEvent) (job.HookFacts, error) {
@@ -150,7 +148,7 @@ func finish(ctx context.Context, db pg.DB, d delivery, state, answer string) err
 // postpone makes a delivery due again after a pause.
 func postpone(ctx context.Context, db pg.DB, d delivery, pause time.Duration, answer string) error {
 	return settle(ctx, db, d, `due_at = clock_timestamp() + @pause::interval, answered_at = clock_timestamp(), answer = @answer`,
-		pgx.NamedArgs{"pause": interval(pause), "answer": answer})
+		pgx.NamedArgs{"pause": pg.Interval(pause), "answer": answer})
 }
 
 // release gives a delivery back that was not tried to its end.

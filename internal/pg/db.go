@@ -2,7 +2,9 @@ package pg
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -98,6 +100,9 @@ func One(ctx context.Context, db interface {
 	rows.Close()
 	return rows.Err()
 }
+
+// Interval is d as text for a parameter that is cast to interval, in microseconds.
+func Interval(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.Microseconds()) }
 
 // Ident quotes an identifier of one or more parts.
 func Ident(parts ...string) string { return pgx.Identifier(parts).Sanitize() }

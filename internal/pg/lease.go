@@ -63,7 +63,7 @@ func Release(ctx context.Context, db DB, l Leased, owner, where string, args pgx
 }
 
 func leaseArgs(owner string, ttl time.Duration, args pgx.NamedArgs) pgx.NamedArgs {
-	all := pgx.NamedArgs{"lease_owner": owner, "lease_ttl": fmt.Sprintf("%d microseconds", ttl.Microseconds())}
+	all := pgx.NamedArgs{"lease_owner": owner, "lease_ttl": Interval(ttl)}
 	maps.Copy(all, args)
 	return all
 }

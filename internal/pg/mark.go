@@ -48,7 +48,7 @@ func endStuck(ctx context.Context, db DB, owners []string, pid uint32, older tim
 		marks[i] = int64(mark(o))
 	}
 	rows, err := db.Query(ctx, sqlEndStuck, pgx.NamedArgs{
-		"class": markClass, "marks": marks, "pid": int64(pid), "older": fmt.Sprintf("%d microseconds", older.Microseconds()),
+		"class": markClass, "marks": marks, "pid": int64(pid), "older": Interval(older),
 	})
 	if err != nil {
 		return 0, fmt.Errorf("end transactions that stand still: %w", err)
