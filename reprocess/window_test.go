@@ -149,7 +149,11 @@ func TestStatusWarnsOfOldTransactionsAndDeadRowsAndTheFlipComesAfterAnalyze(t *t
 	w.store.WarnFrom(time.Millisecond, 300)
 	end := w.report()
 	w.sql(`ALTER TABLE public.counts__v2 SET (autovacuum_enabled = off)`)
-	w.sql(`DO $$ BEGIN FOR i IN 1..400 LOOP UPDATE public.counts__v2 SET n = n; END LOOP; END $$`)
+	// A connection of its own: one that truncated the table to fill it may report that and these rows at once, and the
+	// server then takes the dead rows for truncated ones.
+	if _, err := w.connect().Exec(t.Context(), `DO $$ BEGIN FOR i IN 1..400 LOOP UPDATE public.counts__v2 SET n = n; END LOOP; END $$`); err != nil {
+		t.Fatal(err)
+	}
 	warned := func() string {
 		st, err := w.store.Status(t.Context(), "counts")
 		if err != nil {
