@@ -1,6 +1,7 @@
 package speedlayer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,6 +46,21 @@ func (e *stopped) Error() string {
 
 // errFenced is a write that changed nothing because the claim was lost.
 var errFenced = errors.New("the claim was lost to another worker")
+
+// errUntaken ends the context of a COPY that is given up.
+var errUntaken = errors.New("PostgreSQL did not take the rows of a COPY in time")
+
+// untakenError is such a COPY. As with any other statement that did not end in time, the server may be gone, or less at once may pass.
+type untakenError struct {
+	within time.Duration
+	err    error // of the connection: how it ended says nothing to a reader
+}
+
+func (e *untakenError) Error() string {
+	return fmt.Sprintf("PostgreSQL did not take the rows of a COPY for %s", e.within)
+}
+
+func (e *untakenError) Unwrap() []error { return []error{context.DeadlineExceeded, e.err} }
 
 // dataError is an error that the data of a batch raised, in the engine or in the database: the same batch raises it
 // again, a batch without the record does not.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -139,44 +138,9 @@ func (l *landing) transact(ctx context.Context, rows io.Reader) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("stage segment %d of %s: %w", l.segment.ID, l.ref, err)
+		return fmt.Errorf("stage segment %d of %s, %s %s: %w", l.segment.ID, l.ref, l.segment.partition, l.segment.span(), err)
 	}
 	return nil
-}
-
-func (l *landing) copy(ctx context.Context, tx *pg.Tx, rows io.Reader) error {
-	names, _ := l.layout.StagedColumns()
-	columns := []string{pg.Ident(segmentColumn)}
-	for _, n := range names {
-		columns = append(columns, pg.Ident(n))
-	}
-	sql := fmt.Sprintf("COPY %s (%s) FROM STDIN", pg.Ident(l.schema, l.ref.Staging()), strings.Join(columns, ", "))
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	watched := &copyRows{rows: rows, hit: l.hit, within: l.config.Timeout, unanswered: time.AfterFunc(l.config.Timeout, cancel)}
-	defer watched.unanswered.Stop()
-	_, err := tx.Raw().Conn().PgConn().CopyFrom(ctx, watched, sql)
-	return err
-}
-
-// copyRows gives COPY its rows and gives the connection up when it does not take a piece, or does not answer the last one, in time.
-type copyRows struct {
-	rows       io.Reader
-	hit        func(point string)
-	within     time.Duration
-	unanswered *time.Timer
-	pieces     int
-}
-
-// Read is called for the next piece when the connection has taken the one before; how long the query needs for it does not count.
-func (c *copyRows) Read(b []byte) (int, error) {
-	c.unanswered.Stop()
-	defer c.unanswered.Reset(c.within)
-	if c.pieces == 1 {
-		c.hit(faultpoint.SegmentCopying)
-	}
-	c.pieces++
-	return c.rows.Read(b)
 }
 
 // markDone marks the segment done up to where its stream got, and opens the rest as another segment.

@@ -177,11 +177,19 @@ func (w *worker) settle(ctx context.Context, g segment, err error) error {
 	case errors.As(err, &halt):
 		return w.fail(ctx, g, halt.fault)
 	case (errors.As(err, &resource) || pg.TimedOut(err)) && ctx.Err() == nil && g.length() >= splittable: // half of it may pass
-		return errors.Join(err, w.split(ctx, g, g.middle()))
+		return w.halve(ctx, g, err)
 	}
 	end, cancel := w.finishing(ctx)
 	defer cancel()
 	return errors.Join(err, pg.Release(end, w.Pool, leasedSegment, w.Agent, "r.id = @id AND r.claim = @claim", g.args()))
+}
+
+// halve gives back a segment that was too much at once, because of err, as two.
+func (w *worker) halve(ctx context.Context, g segment, err error) error {
+	if failed := w.split(ctx, g, g.middle()); failed != nil {
+		return errors.Join(err, failed)
+	}
+	return fmt.Errorf("%w; now it is two segments, cut at offset %d", err, g.middle())
 }
 
 // attempt replays the segment: one statement, one transaction. What skip names is a dead letter unseen.
