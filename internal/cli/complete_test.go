@@ -17,7 +17,7 @@ func TestCompletionIsSilentAndQuickWithoutADatabase(t *testing.T) {
 		if code != 0 || strings.TrimSpace(out) != ":4" {
 			t.Errorf("%s: exit %d: %q", dsn, code, out)
 		}
-		if took := time.Since(began); took > 3*completeIn {
+		if took := time.Since(began); took > 4*time.Second { // what a connection may take without a bound of its own is 5 s
 			t.Errorf("%s: took %s", dsn, took)
 		}
 	}
