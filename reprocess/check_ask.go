@@ -2,11 +2,13 @@ package reprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
@@ -59,6 +61,17 @@ func takeRole(ctx context.Context, tx pgx.Tx, role string) error {
 		return fmt.Errorf("take the role of checks: %w", err)
 	}
 	return nil
+}
+
+// countedAnswer is a query for how many rows a check's query returns, and the boolean of one: PostgreSQL keeps none of them, however many there
+// are, and takes a domain over boolean as a boolean. text is a query that PostgreSQL has parsed, so it cannot end the parentheses.
+func countedAnswer(ctx context.Context, tx pgx.Tx, text string) (string, error) {
+	counted := fmt.Sprintf("SELECT count(*), bool_and(q.answer) FROM (%s\n) AS q (answer)", job.Unended(text))
+	_, err := fieldsOf(ctx, tx, counted)
+	if pg.Code(err) == "0A000" { // what is refused only in parentheses
+		return "", errors.New("it writes, and checks only read: a WITH of it inserts, updates, deletes or merges")
+	}
+	return counted, err
 }
 
 // leaveNothing gives back what a rolled back transaction would leave behind on its connection.

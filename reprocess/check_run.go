@@ -278,25 +278,20 @@ func sqlCheck(ctx context.Context, tx pgx.Tx, text string) (CheckOutcome, error)
 	if err := oneBoolean(ctx, tx, text); err != nil {
 		return "", err
 	}
-	rows, err := fenced(tx)(ctx, text, "answer boolean")
+	counted, err := countedAnswer(ctx, tx, text)
 	if err != nil {
 		return "", err
 	}
-	defer rows.Close()
-	n := 0
-	var answer *bool
-	for rows.Next() {
-		n++
-		if n > 1 {
-			continue
-		}
-		if err := rows.Scan(&answer); err != nil {
-			return "", err
-		}
-	}
-	switch err := rows.Err(); {
-	case err != nil:
+	rows, err := fenced(tx)(ctx, counted, "n bigint, answer boolean")
+	if err != nil {
 		return "", err
+	}
+	var n int64
+	var answer *bool
+	if _, err := pgx.ForEachRow(rows, []any{&n, &answer}, func() error { return nil }); err != nil {
+		return "", err
+	}
+	switch {
 	case n != 1:
 		return "", fmt.Errorf("it returned %d rows; a check returns one row with one boolean", n)
 	case answer == nil:
@@ -307,6 +302,7 @@ func sqlCheck(ctx context.Context, tx pgx.Tx, text string) (CheckOutcome, error)
 	return CheckPass, nil
 }
 
+// oneBoolean refuses a query that returns something else than one column of booleans. A domain is described as what it is over.
 func oneBoolean(ctx context.Context, tx pgx.Tx, text string) error {
 	fields, err := fieldsOf(ctx, tx, text)
 	if err != nil {

@@ -15,8 +15,13 @@ func sql(name, text string) job.Check { return job.Check{Name: name, SQL: text} 
 
 func TestChecksGateTheFlip(t *testing.T) {
 	w := firstLive(t, 100)
+	w.sql(`CREATE DOMAIN public.verdict AS boolean`)
 	s := w.stage("bbb", auto, withChecks(
 		sql("passes", `SELECT (SELECT n FROM candidate) = (SELECT n FROM live)`),
+		sql("ends", `SELECT true; ; -- that is all`),
+		sql("is of a domain", `SELECT (n > 0)::public.verdict FROM candidate`),
+		sql("is false of a domain", `SELECT (n < 0)::public.verdict FROM candidate`),
+		sql("many of a domain", `SELECT false::public.verdict FROM generate_series(1, 3)`),
 		job.Check{Name: "fails", SQL: `SELECT n > 1000 FROM candidate`, When: "both"},
 		sql("errs", `SELECT no_such_column FROM candidate`),
 		job.Check{Name: "is slow", SQL: `SELECT pg_sleep(5) IS NOT NULL`, Timeout: 20 * time.Millisecond},
@@ -36,8 +41,9 @@ func TestChecksGateTheFlip(t *testing.T) {
 		`check "creates": no answer: it writes, and checks only read: cannot execute setval() in a read-only transaction`, `check "commits": no answer: a check is a query`,
 		`check "two rows": no answer: it returned 2 rows; a check returns one row with one boolean`, `check "no row": no answer: it returned 0 rows`,
 		`check "null": no answer: it returned NULL`, `check "number": no answer: its value is int8; a check returns one row with one boolean`,
-		`check "two columns": no answer: it returned 2 columns`)
-	for _, good := range []string{"passes", "equal"} {
+		`check "two columns": no answer: it returned 2 columns`,
+		`check "is false of a domain": fail: it returned false`, `check "many of a domain": no answer: it returned 3 rows`)
+	for _, good := range []string{"passes", "ends", "is of a domain", "equal"} {
 		if strings.Contains(d.Message, `"`+good+`"`) {
 			t.Errorf("check %q passed: %s", good, d.Message)
 		}

@@ -154,6 +154,27 @@ func TestAppendedRowsAreComparedByTheirPlaceInTheLog(t *testing.T) {
 	}
 }
 
+// TestADomainIsComparedAsWhatItIsOver: PostgreSQL describes a column of a domain as one of the type under it.
+func TestADomainIsComparedAsWhatItIsOver(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	for _, sql := range []string{`CREATE DOMAIN code AS text`, `CREATE DOMAIN money_ AS numeric`, `CREATE DOMAIN doc AS json`} {
+		if _, err := pool.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := func(amount string) string {
+		return `SELECT c::code AS c, ` + amount + `::money_ AS amount, '{"a": 1}'::doc AS d FROM (VALUES ('x'), (NULL)) AS v (c)`
+	}
+	d := mustCompare(t, pool, view("c*", "amount", "d"), rows("100"), rows("100.9"), job.DiffHow{Tolerance: 0.01})
+	if counts(d) != [4]int64{0, 0, 0, 2} {
+		t.Errorf("within the tolerance: %v", counts(d))
+	}
+	d = mustCompare(t, pool, view("c*", "amount", "d"), rows("100"), rows("100.9"), job.DiffHow{})
+	if counts(d) != [4]int64{0, 0, 2, 0} || len(d.Examples) != 2 || d.Examples[0].Words("v1", "v2") != `["x"] amount 100 → 100.9` {
+		t.Errorf("without: %v %+v", counts(d), d.Examples)
+	}
+}
+
 func TestVersionsWithOtherKeysAndUnknownColumnsAreRefused(t *testing.T) {
 	if _, _, err := commonColumns(view("a*", "b"), view("a*", "b*")); err == nil {
 		t.Error("other keys are compared")

@@ -138,6 +138,20 @@ func ReadsOnly(text string) error {
 	}
 }
 
+// Unended is a statement without the semicolons, white space and comments behind it, so that it can stand in parentheses.
+func Unended(text string) string {
+	s, end := sqlScanner{rest: text}, 0
+	for {
+		t, ok := s.next()
+		if !ok {
+			return text[:end]
+		}
+		if t.text != ";" {
+			end = len(text) - len(s.rest)
+		}
+	}
+}
+
 // Names says whether a SQL text names a relation or column of this name, also in quotes. It may say so of a literal.
 func Names(text, name string) bool {
 	s := sqlScanner{rest: text}

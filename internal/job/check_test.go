@@ -54,6 +54,13 @@ func TestACheckIsOneQuery(t *testing.T) {
 			t.Errorf("%q is a query: %t", sql, got)
 		}
 	}
+	for sql, want := range map[string]string{
+		"SELECT 1": "SELECT 1", "SELECT 1 ; ; -- why; not\n": "SELECT 1", "SELECT ';' /* ; */;": "SELECT ';'", "SELECT $$;$$ -- ;": "SELECT $$;$$", ";": "", "": "",
+	} {
+		if got := job.Unended(sql); got != want {
+			t.Errorf("%q unended: %q", sql, got)
+		}
+	}
 	for sql, want := range map[string]bool{`SELECT n FROM "live"`: true, "SELECT n FROM LIVE": true, "SELECT alive FROM olive": false, "SELECT 1 -- live": false} {
 		if got := job.Names(sql, "live"); got != want {
 			t.Errorf("%q names live: %t", sql, got)
