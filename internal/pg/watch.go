@@ -33,7 +33,7 @@ func (p *Pool) watched(ctx context.Context, pid uint32) (context.Context, contex
 	go func() {
 		tick := time.NewTicker(p.answer.answer / 2)
 		defer tick.Stop()
-		for missed := 0; ; {
+		for missed := absence(0); ; {
 			select {
 			case <-ctx.Done():
 				return
@@ -43,20 +43,25 @@ func (p *Pool) watched(ctx context.Context, pid uint32) (context.Context, contex
 			look, end := context.WithTimeout(ctx, p.answer.answer/2)
 			err := p.pool.QueryRow(look, sqlWorks, pgx.NamedArgs{"pid": int64(pid)}).Scan(&works)
 			end()
-			switch {
-			case err != nil && !errors.Is(err, pgx.ErrNoRows): // not known
-			case works:
-				missed = 0
-			default:
-				missed++
-			}
-			if missed == 2 {
+			if missed.after(works, err); missed == 2 {
 				cancel(errUnanswered)
 				return
 			}
 		}
 	}()
 	return ctx, func() { cancel(nil) }
+}
+
+// absence is how many looks in a row have seen that a backend does not work on its statement.
+type absence int
+
+// after counts a look, which may have found no such backend. One that failed saw nothing: what comes after it is no second in a row.
+func (a *absence) after(works bool, err error) {
+	if works || err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		*a = 0
+		return
+	}
+	*a++
 }
 
 // watch is what watches the Long statements of a backend; nil when the pool does not know its backends by their number.
