@@ -35,21 +35,46 @@ func fenced(tx pgx.Tx) asking {
 // fence makes the fence with the rights of the role of checks.
 func (r *checkRun) fence(ctx context.Context, tx *pg.Tx) error {
 	role := r.c.config.ChecksRole
-	if role == "" {
-		_, err := tx.Raw().Exec(ctx, createFence)
-		return wrap(err, "make the function that checks run in")
-	}
 	if err := takeRole(ctx, tx.Raw(), role); err != nil {
 		return err
 	}
 	if _, err := tx.Raw().Exec(ctx, createFence); err != nil {
 		if pg.Code(err) == "42501" {
-			return fmt.Errorf("role %s runs checks and may make no temporary objects: GRANT TEMPORARY ON DATABASE … TO %[1]s", pg.Ident(role))
+			return r.c.lacking(ctx, role, err)
 		}
-		return fmt.Errorf("make the function that checks run in: %w", err)
+		return wrap(err, makeFence)
+	}
+	if role == "" {
+		return nil
 	}
 	_, err := tx.Raw().Exec(ctx, "RESET ROLE")
-	return wrap(err, "make the function that checks run in")
+	return wrap(err, makeFence)
+}
+
+const makeFence = "make the function that checks run in"
+
+// fenceRights are the rights that a role needs for the fence; an empty role is whoever asks.
+const fenceRights = `SELECT r.rolname::text AS role, current_database()::text AS database,
+	has_database_privilege(r.oid, current_database(), 'TEMPORARY') AS temporary, has_language_privilege(r.oid, 'plpgsql', 'USAGE') AS language
+	FROM pg_roles r WHERE r.rolname = coalesce(nullif(@role, ''), current_user)`
+
+// lacking names the right that a role lacks to make the fence, and the statement that gives it. What was denied says so in the
+// language of the server and ends the transaction, so the rights are asked for beside it.
+func (c *Controller) lacking(ctx context.Context, role string, denied error) error {
+	var may struct {
+		Role, Database      string
+		Temporary, Language bool
+	}
+	err := c.Pool.QueryRow(ctx, fenceRights, pgx.NamedArgs{"role": role}).Scan(&may.Role, &may.Database, &may.Temporary, &may.Language)
+	switch {
+	case err != nil:
+		return wrap(errors.Join(denied, err), makeFence)
+	case !may.Temporary:
+		return fmt.Errorf("role %s runs checks and may make no temporary objects: GRANT TEMPORARY ON DATABASE %s TO %[1]s", pg.Ident(may.Role), pg.Ident(may.Database))
+	case !may.Language:
+		return fmt.Errorf("role %s runs checks and may not use the language of the function that they run in: GRANT USAGE ON LANGUAGE plpgsql TO %[1]s", pg.Ident(may.Role))
+	}
+	return wrap(denied, makeFence)
 }
 
 // takeRole goes on as the role of checks until the transaction, or the savepoint, ends.

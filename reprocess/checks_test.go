@@ -223,17 +223,26 @@ func TestSQLOfAJobFileBringsNoOtherStatement(t *testing.T) {
 	}
 }
 
-func TestTheRoleOfChecksNeedsTemporaryObjects(t *testing.T) {
+// TestWhatTheRoleOfChecksLacksIsNamed: PostgreSQL has one code for both, and words in its own language.
+func TestWhatTheRoleOfChecksLacksIsNamed(t *testing.T) {
 	w := newWorld(t, 100)
 	role := "hardened_" + strings.ReplaceAll(w.database(), "-", "_")
-	w.sql(`CREATE ROLE ` + pgx.Identifier{role}.Sanitize())
-	defer w.sql(`DROP ROLE ` + pgx.Identifier{role}.Sanitize())
-	w.sql(`REVOKE TEMPORARY ON DATABASE ` + pgx.Identifier{w.database()}.Sanitize() + ` FROM PUBLIC`)
+	ident, database := pgx.Identifier{role}.Sanitize(), pgx.Identifier{w.database()}.Sanitize()
+	w.sql(`CREATE ROLE ` + ident)
+	defer w.sql(`DROP ROLE ` + ident)
+	w.sql(`REVOKE TEMPORARY ON DATABASE ` + database + ` FROM PUBLIC`)
 	w.config.ChecksRole = role
 	firstLiveFor(t, w)
 	s := w.stage("bbb", auto, withChecks(sql("passes", `SELECT true`)))
 	d := w.finish(s.Deployment, "live", job.ExitChecks)
-	has(t, d.Message, `check "passes": no answer: role "`+role+`" runs checks and may make no temporary objects: GRANT TEMPORARY ON DATABASE`)
+	has(t, d.Message, `check "passes": no answer: `, `role `+ident+` runs checks and may make no temporary objects: GRANT TEMPORARY ON DATABASE `+database+` TO `+ident)
+	w.sql(`GRANT TEMPORARY ON DATABASE ` + database + ` TO PUBLIC`)
+	w.sql(`REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC`)
+	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	has(t, a.Text, `check "passes": no answer: `, `role `+ident+` runs checks and may not use the language`, `: GRANT USAGE ON LANGUAGE plpgsql TO `+ident)
+	w.sql(`GRANT USAGE ON LANGUAGE plpgsql TO ` + ident)
+	defer w.sql(`REVOKE USAGE ON LANGUAGE plpgsql FROM ` + ident)
+	w.must(2, reprocess.Promote, reprocess.Args{})
 }
 
 func (w *world) database() (name string) {

@@ -113,12 +113,15 @@ type checksFacts struct {
 	Known     bool
 	Member    bool   // our role may take it
 	Temporary bool   // it may make temporary objects
+	Language  bool   // it may make functions in PL/pgSQL
 	Role      string // ours
 	Database  string
 }
 
 const selectChecksRole = `SELECT r.oid IS NOT NULL AS known, coalesce(pg_has_role(current_user, r.oid, 'MEMBER'), false) AS member,
-	coalesce(has_database_privilege(r.oid, current_database(), 'TEMPORARY'), false) AS temporary, current_user::text AS role, current_database()::text AS database
+	coalesce(has_database_privilege(r.oid, current_database(), 'TEMPORARY'), false) AS temporary,
+	coalesce((SELECT has_language_privilege(r.oid, l.oid, 'USAGE') FROM pg_language l WHERE l.lanname = 'plpgsql'), false) AS language,
+	current_user::text AS role, current_database()::text AS database
 	FROM (SELECT) AS one LEFT JOIN pg_roles r ON r.rolname = @role`
 
 // checks looks at the role that checks run as, when the settings have one.
@@ -140,6 +143,8 @@ func (e *examination) checks(ctx context.Context) {
 		e.note(check, healthFailed, fmt.Sprintf("CREATE ROLE %s; GRANT %[1]s TO the role of the agents", role), "%s does not exist: no check has an answer", role)
 	case !facts.Temporary:
 		e.note(check, healthFailed, fmt.Sprintf("GRANT TEMPORARY ON DATABASE %s TO %s", pg.Ident(facts.Database), role), "%s may make no temporary objects, in which checks run: no check has an answer", role)
+	case !facts.Language:
+		e.note(check, healthFailed, "GRANT USAGE ON LANGUAGE plpgsql TO "+role, "%s may not use the language of the function that checks run in: no check has an answer", role)
 	case !facts.Member:
 		e.note(check, healthWarning, fmt.Sprintf("when agents use this role: GRANT %s TO %s", role, pg.Ident(facts.Role)), "role %s may not take it", pg.Ident(facts.Role))
 	default:

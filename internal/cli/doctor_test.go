@@ -159,6 +159,11 @@ func TestTheRoleOfChecksIsLookedAt(t *testing.T) {
 		t.Errorf("no temporary objects: %+v", got)
 	}
 	exec("GRANT TEMPORARY ON DATABASE " + pg.Ident(database) + " TO PUBLIC")
+	exec("REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC")
+	if got := look(); got.Health != healthFailed || *got.Next != "GRANT USAGE ON LANGUAGE plpgsql TO "+pg.Ident(role) {
+		t.Errorf("no PL/pgSQL: %+v", got)
+	}
+	exec("GRANT USAGE ON LANGUAGE plpgsql TO PUBLIC")
 	if got := look(); got.Health != healthOK {
 		t.Errorf("all it needs: %+v", got)
 	}
