@@ -144,6 +144,32 @@ func TestWhatReadersCouldNotGoBackForIsForgottenWhenTheCheckPassesAgain(t *testi
 	w.finish(s.Deployment, "settled", job.ExitOK)
 }
 
+// TestACheckThatWasChangedInPlaceSpeaksOnlyWhenItHasRun: nobody knows yet that it passes.
+func TestACheckThatWasChangedInPlaceSpeaksOnlyWhenItHasRun(t *testing.T) {
+	w := firstLive(t, 100)
+	below := func(sql string) func(*reprocess.Staging) {
+		return withChecks(job.Check{Name: "bounded", SQL: sql, When: job.CheckAfter, Every: 20 * time.Millisecond})
+	}
+	s := w.stage("bbb", auto, below(`SELECT n < 50 FROM live`))
+	w.finish(s.Deployment, "live", job.ExitOK)
+	w.must(1, reprocess.Pause, reprocess.Args{})
+	w.await("the message", func() bool { return w.deployment(s.Deployment).Message != "" })
+	w.stage("bbb", auto, below(`SELECT n < 60 FROM live`))
+	w.await("failures as it stands now", func() bool {
+		return w.text(`SELECT (count(*) > 0)::text FROM kappactl.check_result WHERE definition ->> 'sql' LIKE '%60%' AND failures >= 2`) == "true"
+	})
+	if d := w.deployment(s.Deployment); d.Message == "" || w.text(`SELECT count(*)::text FROM kappactl.event WHERE kind = 'no rollback needed'`) != "0" {
+		t.Errorf("it fails, and was taken for one that passes: %+v", d)
+	}
+	w.stage("bbb", auto, below(`SELECT n < 500 FROM live`))
+	w.await("no message", func() bool { d := w.deployment(s.Deployment); return d.Message == "" && d.Next == "" })
+	w.event("no rollback needed", 1)
+	w.stage("bbb", auto, below(`SELECT n < 50 FROM live`))
+	w.await("the message again", func() bool { return w.deployment(s.Deployment).Message != "" })
+	w.stage("bbb", auto, withChecks())
+	w.await("no message without the check", func() bool { return w.deployment(s.Deployment).Message == "" })
+}
+
 func TestAnotherAgentFinishesAFlipBackThatDiedAtAnyStep(t *testing.T) {
 	for _, point := range []string{
 		reprocess.FaultCheckNoted, reprocess.FaultPromoteHeld, reprocess.FaultPromoteChecked, reprocess.FaultPromoteFlipping, reprocess.FaultPromoteFlipped,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func (w *watch) observing(ctx context.Context, st *state) (next, error) {
 	if st.ObserveUntil == nil || !st.Now.Before(*st.ObserveUntil) {
 		return w.settle(ctx, st, bad)
 	}
-	if bad == nil && st.Message != "" && st.ExitCode == nil {
+	if bad == nil && st.Message != "" && st.ExitCode == nil && !notPassedSince(st.Message, checks, past) {
 		return again, w.nothingToGoBackFrom(ctx, st)
 	}
 	if bad != nil && w.c.Now().Sub(w.back.tried) >= w.back.pause {
@@ -64,14 +65,15 @@ func (w *watch) settle(ctx context.Context, st *state, bad *pastCheck) (next, er
 	return again, err
 }
 
-// nothingToGoBackFrom takes back what was said while readers could not go back: the check that wanted it passes again.
+// nothingToGoBackFrom takes back what was said while readers could not go back: the check that wanted it passes again, or was
+// taken out.
 func (w *watch) nothingToGoBackFrom(ctx context.Context, st *state) error {
 	w.back = backing{}
 	return w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		if err := setMessage(ctx, tx, st, "", ""); err != nil {
 			return err
 		}
-		return addEvent(ctx, tx, st.entry("no rollback needed", "the checks after the flip pass again: readers stay with %s", job.Number(st.Number)))
+		return addEvent(ctx, tx, st.entry("no rollback needed", "what failed after the flip fails no more: readers stay with %s", job.Number(st.Number)))
 	})
 }
 
@@ -86,6 +88,20 @@ func failedTwice(checks []job.Check, past []pastCheck) *pastCheck {
 	}
 	return nil
 }
+
+// notPassedSince says that the check for which readers were to go back is in the file and has not passed since: one that was changed in place has
+// yet to run as it stands there.
+func notPassedSince(message string, checks []job.Check, past []pastCheck) bool {
+	for _, k := range checks {
+		if strings.HasPrefix(message, twiceInARow(k.Name)) {
+			return !slices.ContainsFunc(past, func(p pastCheck) bool { return p.is(k) && p.Failures == 0 })
+		}
+	}
+	return false
+}
+
+// twiceInARow begins the reason for which readers go back.
+func twiceInARow(check string) string { return fmt.Sprintf("check %q failed twice in a row: ", check) }
 
 // due are the checks that did not run yet as they stand in the file, and those whose time has come again.
 func (w *watch) due(checks []job.Check, past []pastCheck, now time.Time) []job.Check {
@@ -172,7 +188,7 @@ func (w *watch) flipBack(ctx context.Context, st *state, bad pastCheck) (next, e
 		return later, nil
 	}
 	to := job.Ref{Job: job.Name(st.Job), Number: job.Number(*st.Previous)}
-	reason := fmt.Sprintf("check %q failed twice in a row: %s", bad.Name, bad.Detail)
+	reason := twiceInARow(bad.Name) + bad.Detail
 	err := w.during(ctx, st, func(ctx context.Context) error {
 		// Its tries take a while: once readers have left this version, it is not for its check to move them.
 		_, err := w.c.rollback(ctx, actor{deployment: st.ID, claim: st.claim, by: "kappactl", reason: reason, while: job.Observing}, to, Args{})
