@@ -61,6 +61,11 @@ differs.`,
 					*to = &n
 				}
 			}
+			if cmd.Flags().Changed("where") {
+				if err := job.OneCondition(o.how.Where); err != nil {
+					return usage(cmd, "--where: %s", err)
+				}
+			}
 			if most != "" {
 				share, err := job.ParsePercentage(most)
 				if err != nil {

@@ -102,7 +102,7 @@ func diffKeys(to **DiffLimit) strict.Value {
 		strict.Key{Name: "max_missing", Value: optional(&l.MaxMissing)},
 		strict.Key{Name: "max_extra", Value: optional(&l.MaxExtra)},
 		strict.Key{Name: "ignore", Value: nameList(&l.Ignore)},
-		strict.Key{Name: "where", Value: strict.Text(&l.Where)},
+		strict.Key{Name: "where", Value: strict.Parsed("condition", &l.Where, condition)},
 		strict.Key{Name: "tolerance", Value: strict.Either(strict.Written("percentage", &l.Tolerance, ParsePercentage), each)},
 	), func(*strict.Document, string) { *to = &l })
 }

@@ -88,7 +88,7 @@ func TestTheSchemaSeesWhatOneValueShows(t *testing.T) {
 	s := compileSchema(t)
 	unseen := map[string]bool{}
 	for _, name := range []string{
-		"check_twice", "check_with_both", "check_without_sql", "column_empty_name", "column_too_long", "column_underscore", "columns_differ_in_case",
+		"check_twice", "check_where", "check_with_both", "check_without_sql", "column_empty_name", "column_too_long", "column_underscore", "columns_differ_in_case",
 		"dead_letter_over_100", "duration_too_long", "keep_too_short", "live_too_short", "order_by_without_key", "replay_offsets_form",
 		"replay_offsets_other_topic", "test_number", "unknown_type", "unknown_type_string", "type_arguments", "type_array", "numeric_out_of_range",
 		"numeric_without_precision", "unit_on_text", "view_in_pg_catalog", "view_of_a_version", "view_three_parts", "view_too_long",
