@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
+	"github.com/kappactl/kappactl/internal/devstack"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/render"
@@ -60,7 +61,10 @@ func runDemo(ctx context.Context, o demoOptions) error {
 		if err != nil {
 			return fmt.Errorf("make the demo's folder: %w", err)
 		}
-		defer func() { _ = os.RemoveAll(temp) }()
+		defer func() { _ = errors.Join(devstack.Remove(filepath.Join(temp, "stack")), os.RemoveAll(temp)) }()
+		if err := os.Chmod(temp, 0o711); err != nil { // as root the account that runs PostgreSQL has to get in
+			return fmt.Errorf("make the demo's folder: %w", err)
+		}
 		dir = temp
 	}
 	dir, err := filepath.Abs(dir)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kappactl/kappactl/internal/devstack"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafkatest"
 	"github.com/kappactl/kappactl/internal/pgtest"
@@ -32,6 +33,11 @@ func (f *flow) ready(folder string) (config, http string) {
 func TestDevBringsEverythingUpAgainOnTheSameFolder(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "dev")
+	t.Cleanup(func() { // as root the cluster lives elsewhere
+		if err := devstack.Remove(folder); err != nil {
+			t.Error(err)
+		}
+	})
 	dev, user := &flow{t: t}, &flow{t: t}
 	config, address := dev.ready(folder)
 	if want := filepath.Join(folder, "kappactl.yaml"); config != want {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/devstack/postgres"
+	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
@@ -56,7 +57,7 @@ func Start(ctx context.Context, c Config) (*Stack, error) {
 		return nil, fmt.Errorf("start the stack: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make the stack's folder: %w", err)
+		return nil, &job.Refusal{Code: job.ExitUsage, Cause: "the stack's folder cannot be made: " + err.Error(), Next: "name a folder that can be written: --data FOLDER", Err: err}
 	}
 	held, err := lockFolder(dir, c.Now())
 	if err != nil {
