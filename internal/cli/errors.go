@@ -92,6 +92,9 @@ func explain(ctx context.Context, err error) failure {
 	return f
 }
 
+// dsnForm is how a connection string looks.
+const dsnForm = `"host=… port=… dbname=… user=…" or postgres://USER@HOST:PORT/DATABASE`
+
 // unreachable gives 11 to errors of the way to the servers, and keeps f's code for others.
 func unreachable(err error, f failure) (job.ExitCode, string) {
 	var (
@@ -103,6 +106,8 @@ func unreachable(err error, f failure) (job.ExitCode, string) {
 	switch {
 	case errors.As(err, &schema):
 		return job.ExitUnreachable, or(f.Next, "kappactl init")
+	case errors.As(err, &database) && database.Host == "": // not even an address could be read
+		return job.ExitUsage, or(f.Next, "correct --dsn, KAPPACTL_DSN or the dsn of the context: "+dsnForm)
 	case errors.As(err, &database):
 		return job.ExitUnreachable, or(f.Next, "check --dsn, KAPPACTL_DSN or the context in the config file")
 	case errors.As(err, &broker):

@@ -37,6 +37,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		"timed out":            {ended(errTimeout), fmt.Errorf("read: %w", context.DeadlineExceeded), 4, "error: timed out\n"},
 		"timed out in an act":  {ended(errTimeout), boom, 4, "timed out: boom"},
 		"no database":          {going, &pg.ConnectError{Host: "h:1", Err: boom}, 11, "PostgreSQL at h:1"},
+		"no connection string": {going, &pg.ConnectError{Err: boom}, 2, "next: correct --dsn"},
 		"no broker":            {going, fmt.Errorf("x: %w", &kafka.ConnectError{Brokers: []string{"h:1"}, Err: boom}), 11, "Kafka at h:1"},
 		"no schema":            {going, &pg.SchemaError{Schema: "k", Missing: true}, 11, "kappactl init"},
 		"no UTF8":              {going, fmt.Errorf("migrate: %w", &pg.ServerError{Cause: "database d is in LATIN1", Cure: "CREATE DATABASE"}), 2, "error: database d is in LATIN1\n"},

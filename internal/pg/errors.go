@@ -50,6 +50,7 @@ func badDSN(err error) error {
 func plain(c *pgx.ConnConfig, err error) error {
 	var server *pgconn.PgError
 	var op *net.OpError
+	var lookup *net.DNSError
 	var host x509.HostnameError
 	var unverified *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
@@ -75,6 +76,8 @@ func plain(c *pgx.ConnConfig, err error) error {
 			return fmt.Errorf("database %q does not exist", c.Database)
 		}
 		return fmt.Errorf("%s (SQLSTATE %s)", server.Message, server.Code)
+	case errors.As(err, &lookup) && !lookup.IsTimeout:
+		return fmt.Errorf("host %s is not known", lookup.Name)
 	case errors.As(err, &op):
 		return op.Err
 	case errors.Is(err, context.DeadlineExceeded):

@@ -23,6 +23,7 @@ func TestConnectErrorsAreOneLineWithoutSecrets(t *testing.T) {
 	}
 	cases := map[string]struct{ dsn, password, want string }{
 		"nothing listens":  {"postgres://u:hunter2@" + addr + "/x", "", "connection refused"},
+		"no such host":     {"postgres://u:hunter2@no-such-host..invalid/x", "", "host no-such-host..invalid is not known"},
 		"no such database": {pgtest.On(dsn, "nowhere"), "", `database "nowhere" does not exist`},
 		"no such role":     {pgtest.As(dsn, "nobody_here", "hunter2"), "", "nobody_here"},
 		"wrong password":   {dsn, "hunter2", "refused"},
