@@ -34,7 +34,11 @@ type Document struct {
 // Read reads text, which must hold one YAML document, as root. Faults come in the order of the text.
 func Read(text []byte, root Value) *Document {
 	d := &Document{nodes: map[string]*yaml.Node{}}
-	if node := d.parse(text); node != nil {
+	switch node := d.parse(text); {
+	case len(d.Faults) > 0:
+	case node == nil, node.Kind == yaml.ScalarNode && node.Tag == "!!null": // comments or --- alone
+		d.fault(1, 1, "the file is empty", "write its keys: "+names(root.Keys))
+	default:
 		d.read(root, node, "")
 	}
 	slices.SortStableFunc(d.Faults, func(a, b Fault) int {
@@ -84,7 +88,7 @@ func (d *Document) nearest(path string) *yaml.Node {
 	}
 }
 
-// parse makes one node of the text, or records why it cannot.
+// parse makes one node of the text, or records why it cannot. An empty text is no fault here and has no node.
 func (d *Document) parse(text []byte) *yaml.Node {
 	switch {
 	case len(text) > MaxBytes:
@@ -99,7 +103,6 @@ func (d *Document) parse(text []byte) *yaml.Node {
 	var doc, more yaml.Node
 	switch err := decoder.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		d.fault(1, 1, "the file is empty", "write the keys that its reference lists")
 		return nil
 	case err != nil:
 		d.syntax(text, err)
