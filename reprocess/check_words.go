@@ -111,7 +111,8 @@ func (e DiffExample) Words(a, b string) string {
 func checksAnswer(ref job.Ref, bad []CheckResult) Answer {
 	a := Answer{
 		Code: job.ExitChecks, Text: fmt.Sprintf("%s is not promoted:\n%s", ref, report(bad)),
-		Next: fmt.Sprintf("correct the cause, then kappactl promote %s %s, or kappactl abort %s %s", ref.Job, ref.Number, ref.Job, ref.Number),
+		Next: fmt.Sprintf("correct the check in the job file, then kappactl deploy FILE (nothing is replayed); or correct the cause, then kappactl promote %s %s; or kappactl abort %s %s",
+			ref.Job, ref.Number, ref.Job, ref.Number),
 	}
 	for _, r := range bad {
 		if strings.Contains(r.Detail, liveIsDown) {

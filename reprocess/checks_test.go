@@ -54,7 +54,7 @@ func TestChecksGateTheFlip(t *testing.T) {
 	if c := w.check(2, "equal"); c.Outcome != "pass" || c.Stage != "before" || c.Offsets["events/0"] != 100 || c.Diff == nil || c.Diff.Same != 1 {
 		t.Errorf("%+v", c)
 	}
-	if a := w.ask(2, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitChecks {
+	if a := w.ask(2, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitChecks || !strings.Contains(a.Next, "then kappactl deploy FILE (nothing is replayed)") {
 		t.Errorf("promote runs them again: %+v", a)
 	}
 	// The corrected file has the same hash: deploy goes on where it stood.

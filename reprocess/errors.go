@@ -1,11 +1,14 @@
 package reprocess
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/job/strict"
+	"github.com/kappactl/kappactl/internal/pg"
 )
 
 // ErrNotFound is an unknown job, version, deployment or request.
@@ -18,8 +21,15 @@ var errLost = errors.New("the claim or the expected phase was lost")
 // errGone says that a deployment is no longer ours to control.
 var errGone = errors.New("the deployment's claim was lost or a newer deployment governs the version")
 
-func unknownJob(name job.Name) error {
-	return &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("there is no job %q", name), Next: "kappactl status", Err: ErrNotFound}
+// unknownJob is the refusal of a name that no job has; it names the job that is a typing error away.
+func unknownJob(ctx context.Context, db pg.DB, name job.Name) error {
+	cause := fmt.Sprintf("there is no job %q", name)
+	if names, err := jobNames(ctx, db); err == nil { // without them the answer is as true
+		if near := strict.Nearest(string(name), names); near != "" {
+			cause += "; did you mean " + near + "?"
+		}
+	}
+	return &job.Refusal{Code: job.ExitUsage, Cause: cause, Next: "kappactl status", Err: ErrNotFound}
 }
 
 func unknownVersion(ref job.Ref) error {

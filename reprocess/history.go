@@ -38,7 +38,7 @@ type eventRow struct {
 }
 
 // History is the newest events of a job, or of one of its versions when number is not nil, oldest first. A job that was
-// dropped still has its history; ErrNotFound when there is none.
+// dropped still has its history; ErrNotFound when the job or the version has none.
 func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, limit int) ([]PastEvent, error) {
 	var n *int
 	if number != nil {
@@ -51,8 +51,14 @@ func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, 
 	if err != nil {
 		return nil, fmt.Errorf("read the history of %s: %w", name, err)
 	}
+	if len(rows) == 0 && number != nil {
+		if _, err := s.History(ctx, name, nil, 1); err != nil {
+			return nil, err
+		}
+		return nil, unknownVersion(job.Ref{Job: name, Number: *number})
+	}
 	if len(rows) == 0 {
-		return nil, unknownJob(name)
+		return nil, unknownJob(ctx, s.pool, name)
 	}
 	return pastEvents(rows), nil
 }

@@ -283,6 +283,24 @@ func TestResolveNamesTheOneVersionOrListsThem(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotThereIsNamed(t *testing.T) {
+	t.Parallel()
+	pool, _ := pgtest.New(t)
+	s := NewStore(pool)
+	mustStage(t, s, testStaging("aaa"))
+	nine := job.Number(9)
+	for want, ask := range map[string]func() error{
+		`there is no job "pagevews"; did you mean pageviews?`: func() error { _, err := s.Status(t.Context(), "pagevews"); return err },
+		`there is no job "other"`:                             func() error { _, err := s.Resolve(t.Context(), "other", Promote); return err },
+		`there is no job "pagevews2"; did`:                    func() error { _, err := s.History(t.Context(), "pagevews2", &nine, 1); return err },
+		`job "pageviews" has no version v9`:                   func() error { _, err := s.History(t.Context(), "pageviews", &nine, 1); return err },
+	} {
+		if err := ask(); !errors.Is(err, ErrNotFound) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
 func TestARequestIsAnsweredOnce(t *testing.T) {
 	pool, _ := pgtest.New(t)
 	s := NewStore(pool)

@@ -54,12 +54,21 @@ func lockJob(ctx context.Context, tx *pg.Tx, name job.Name) (jobRow, error) {
 	}
 	j, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[jobRow])
 	if errors.Is(err, pgx.ErrNoRows) {
-		return jobRow{}, unknownJob(name)
+		return jobRow{}, unknownJob(ctx, tx, name)
 	}
 	if err != nil {
 		return jobRow{}, fmt.Errorf("lock job %s: %w", name, err)
 	}
 	return j, nil
+}
+
+// jobNames are the names of all jobs.
+func jobNames(ctx context.Context, db pg.DB) ([]string, error) {
+	rows, err := db.Query(ctx, `SELECT name FROM kappactl.job ORDER BY name`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // insertJob makes the job's row unless it is there, and notes the cluster when none was noted.

@@ -19,7 +19,7 @@ func readJob(ctx context.Context, db pg.DB, name job.Name) (jobRow, error) {
 		return jobRow{}, fmt.Errorf("read job %s: %w", name, err)
 	}
 	if len(rows) == 0 {
-		return jobRow{}, unknownJob(name)
+		return jobRow{}, unknownJob(ctx, db, name)
 	}
 	return rows[0], nil
 }

@@ -107,7 +107,7 @@ func readJobVersions(ctx context.Context, db pg.DB, name job.Name) (jobVersions,
 			WHERE d.job = j.name AND d.number = j.live AND d.promoted_at IS NOT NULL ORDER BY d.promoted_at DESC LIMIT 1)
 		FROM kappactl.job j WHERE name = @job`, args).Scan(&live, &out.previous)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return out, unknownJob(name)
+		return out, unknownJob(ctx, db, name)
 	}
 	if err != nil {
 		return out, fmt.Errorf("read job %s: %w", name, err)

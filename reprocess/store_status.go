@@ -66,7 +66,7 @@ func (s *Store) Status(ctx context.Context, name job.Name) (Status, error) {
 		return Status{}, err
 	}
 	if len(all) == 0 {
-		return Status{}, unknownJob(name)
+		return Status{}, unknownJob(ctx, s.pool, name)
 	}
 	return all[0], nil
 }

@@ -78,10 +78,8 @@ func runPin(ctx context.Context, o pinOptions) error {
 		if r.Changed, err = c.store.Pin(ctx, ref, o.pinned, o.by()); err != nil {
 			return err
 		}
-		r.Message = fmt.Sprintf("%s is %s", ref, what)
-		if !r.Changed {
-			r.Message += " already"
-		}
+		already := map[bool]string{true: "", false: "already "}[r.Changed]
+		r.Message = fmt.Sprintf("%s is %s%s", ref, already, what)
 	}
 	return o.result(r, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, r.Message)

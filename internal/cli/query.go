@@ -108,6 +108,8 @@ func runQuery(ctx context.Context, o queryOptions) error {
 		return err
 	}
 	switch {
+	case rows.more && len(keys) > 0 && o.limit == 1:
+		o.progress("only the first row: --limit takes more")
 	case rows.more && len(keys) > 0:
 		o.progress("only the first %d rows: --limit takes more", o.limit)
 	case rows.more:

@@ -145,7 +145,7 @@ func (w *world) pins() {
 	if o := w.code(6, "retire", "clicks", "v1", "--now", "--yes"); !strings.Contains(o.stderr, "pinned") {
 		w.t.Error(o.stderr)
 	}
-	if out := w.ok("pin", "clicks", "v1"); !strings.Contains(out, "already") {
+	if out := w.ok("pin", "clicks", "v1"); !strings.Contains(out, "is already kept") {
 		w.t.Error(out)
 	}
 	w.ok("unpin", "clicks")
