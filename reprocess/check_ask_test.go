@@ -18,7 +18,7 @@ func TestTheRowsOfACheckAreCountedAndNotKept(t *testing.T) {
 			}
 		}
 		_, err := sqlCheck(t.Context(), tx.Raw(), "SELECT false FROM generate_series(1, 300) a, generate_series(1, 1000) b")
-		if err == nil || !strings.HasPrefix(err.Error(), "it returned 300000 rows;") {
+		if err == nil || !strings.HasPrefix(err.Error(), "it returned 300,000 rows;") {
 			t.Errorf("%v", err)
 		}
 		return nil

@@ -293,7 +293,7 @@ func sqlCheck(ctx context.Context, tx pgx.Tx, text string) (CheckOutcome, error)
 	}
 	switch {
 	case n != 1:
-		return "", fmt.Errorf("it returned %d rows; a check returns one row with one boolean", n)
+		return "", fmt.Errorf("it returned %s rows; a check returns one row with one boolean", grouped(n))
 	case answer == nil:
 		return "", errors.New("it returned NULL; write coalesce(…, false) where that is a failure")
 	case !*answer:

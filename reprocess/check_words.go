@@ -27,11 +27,11 @@ func judgeDiff(d Diff, limit job.DiffLimit) (CheckOutcome, string) {
 		most  *float64
 	}{{d.OnlyA, "only in " + d.A, limit.MaxMissing}, {d.OnlyB, "only in " + d.B, limit.MaxExtra}} {
 		if k.most == nil {
-			together = append(together, fmt.Sprintf("%d %s", k.n, k.words))
+			together = append(together, grouped(k.n)+" "+k.words)
 			counted += k.n
 			continue
 		}
-		alone = append(alone, fmt.Sprintf("%d %s (%s, allowed %s)", k.n, k.words, percent(share(k.n, all)), percent(*k.most)))
+		alone = append(alone, fmt.Sprintf("%s %s (%s, allowed %s)", grouped(k.n), k.words, percent(share(k.n, all)), percent(*k.most)))
 		if share(k.n, all) > *k.most {
 			outcome = CheckFail
 		}
@@ -39,7 +39,7 @@ func judgeDiff(d Diff, limit job.DiffLimit) (CheckOutcome, string) {
 	if share(counted, all) > limit.MaxChanged {
 		outcome = CheckFail
 	}
-	text := fmt.Sprintf("%s (%s of %d, allowed %s)", strings.Join(together, ", "), percent(share(counted, all)), all, percent(limit.MaxChanged))
+	text := fmt.Sprintf("%s (%s of %s, allowed %s)", strings.Join(together, ", "), percent(share(counted, all)), grouped(all), percent(limit.MaxChanged))
 	return outcome, strings.Join(append([]string{text}, alone...), "; ")
 }
 
@@ -50,7 +50,7 @@ func plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return grouped(n) + " " + many
 }
 
 // passedWords is the message of checks that passed.

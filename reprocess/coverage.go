@@ -132,7 +132,7 @@ func (l Loss) words(live, candidate job.Number) string {
 	}
 	switch l.Kind {
 	case LossLater:
-		return fmt.Sprintf("%s: %s begins at offset %d, %s at %d (%d offsets later)", l.Live, live, l.Live.From, candidate, l.Candidate, l.Candidate-l.Live.From) + l.span()
+		return fmt.Sprintf("%s: %s begins at offset %d, %s at %d (%s offsets later)", l.Live, live, l.Live.From, candidate, l.Candidate, grouped(l.Candidate-l.Live.From)) + l.span()
 	case LossRecreated:
 		return fmt.Sprintf("%s: %s begins at offset %d of a topic (id %s) that was deleted and made again; its records are gone", l.Live, live, l.Live.From, l.Live.TopicID)
 	case LossMissing:

@@ -56,15 +56,15 @@ func TestTheRefusalHasOffsetsTimesKeysCuresAndTheToken(t *testing.T) {
 		"a/0: v1 begins at offset 10, v2 at 30 (20 offsets later), from 2026-01-01T00:00:00Z to 2026-01-10T00:00:00Z (216h)",
 		"a/1: v1 begins at offset 10, v2 at 31 (21 offsets later), everything before 2026-01-10T00:00:00Z",
 		"a/2: v1 begins at offset 10, v2 at 32 (22 offsets later), the time is unknown",
-		"rows of v1 older than what v2 covers: 1234 before 2026-01-10T00:00:00Z", "serve.keep", "archive", "accept",
+		"rows of v1 older than what v2 covers: 1,234 before 2026-01-10T00:00:00Z", "serve.keep", "archive", "accept",
 	} {
 		if !strings.Contains(r.Cause, word) {
 			t.Errorf("no %q in %s", word, r.Cause)
 		}
 	}
 	for want, l := range map[string]Lost{
-		"unknown: there is no time among the keys":     {Why: "there is no time among the keys"},
-		"more than 100000 before 2026-01-10T00:00:00Z": {Older: ptr(int64(olderMost + 1)), Before: &begins},
+		"unknown: there is no time among the keys":      {Why: "there is no time among the keys"},
+		"more than 100,000 before 2026-01-10T00:00:00Z": {Older: ptr(int64(olderMost + 1)), Before: &begins},
 	} {
 		if got := l.count(); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -187,9 +187,9 @@ func (l Lost) count() string {
 	case l.Older == nil:
 		return "unknown: " + l.Why
 	case *l.Older > olderMost:
-		return fmt.Sprintf("more than %d before %s", olderMost, stamp(*l.Before))
+		return fmt.Sprintf("more than %s before %s", grouped(olderMost), stamp(*l.Before))
 	}
-	return fmt.Sprintf("%d before %s", *l.Older, stamp(*l.Before))
+	return fmt.Sprintf("%s before %s", grouped(*l.Older), stamp(*l.Before))
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -40,7 +40,7 @@ func movedWords(keys int64, exact bool) string {
 	if keys == 1 {
 		have, s = "has", ""
 	}
-	return fmt.Sprintf("%s%d key%s %s records in more than one partition", about, keys, s, have)
+	return fmt.Sprintf("%s%s key%s %s records in more than one partition", about, grouped(keys), s, have)
 }
 
 // keysMoved are the warnings of an upsert whose keys are, or may be, in more than one partition. They are read once, and again after

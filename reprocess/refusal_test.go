@@ -106,7 +106,7 @@ func TestRollbackToAVersionThatStoppedReadingNeedsStale(t *testing.T) {
 	if a.Code != job.ExitNotCaughtUp || w.live() != "v2" {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "lagging", "it is 1000 records, ", " behind; going back to it loses what came since")
+	has(t, a.Text, "lagging", "it is 1,000 records, ", " behind; going back to it loses what came since")
 	has(t, a.Next, "--stale")
 	w.setIdle(1, false)
 	w.await("ready", func() bool { return w.version(1).Verdict == job.Ready })
@@ -219,7 +219,7 @@ func TestTooManyDeadLettersAreUnhealthy(t *testing.T) {
 	w.await("replay", func() bool { return w.version(2).Phase == job.Replaying })
 	w.sql(`UPDATE kappactl.segment SET state = 'done', rows = 0, records = 100000, dead_letters = 2000 WHERE number = 2`)
 	d := w.finish(s.Deployment, "", job.ExitUnhealthy)
-	has(t, d.Message, "2000 of 100000 records could not be processed (2%, on_error allows 1%)")
+	has(t, d.Message, "2,000 of 100,000 records could not be processed (2%, on_error allows 1%)")
 }
 
 func TestADeletedTopicIsUnknownAndTheOthersAreStillShown(t *testing.T) {

@@ -289,10 +289,10 @@ func tooManyDead(st *state, n deadCount, live *deadCount) string {
 	switch {
 	case max(n.records, n.dead) < deadFrom:
 	case share > limit:
-		return fmt.Sprintf("%d of %d records could not be processed (%.3g%%, on_error allows %.3g%%)", n.dead, n.records, 100*share, 100*limit) + why
+		return fmt.Sprintf("%s of %s records could not be processed (%.3g%%, on_error allows %.3g%%)", grouped(n.dead), grouped(n.records), 100*share, 100*limit) + why
 	case candidate(st.Phase) && live != nil && max(live.records, live.dead) >= deadFrom &&
 		n.dead >= worseFrom && share > 2*live.share() && share >= limit/10:
-		return fmt.Sprintf("%d of %d records could not be processed (%.3g%%), and only %.3g%% in live", n.dead, n.records, 100*share, 100*live.share()) + why
+		return fmt.Sprintf("%s of %s records could not be processed (%.3g%%), and only %.3g%% in live", grouped(n.dead), grouped(n.records), 100*share, 100*live.share()) + why
 	}
 	return ""
 }

@@ -59,7 +59,7 @@ func (w *watch) extend(ctx context.Context, st *state, longer []job.Frozen, arri
 		if err := w.c.Replays.Extend(ctx, tx, st.ref(), longer); err != nil {
 			return err
 		}
-		return addEvent(ctx, tx, st.entry(eventExtended, "%d records arrived since the ranges were frozen", arrived))
+		return addEvent(ctx, tx, st.entry(eventExtended, "%s records arrived since the ranges were frozen", grouped(arrived)))
 	})
 }
 

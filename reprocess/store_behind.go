@@ -25,7 +25,7 @@ func (b behind) String() string {
 	case b.Records == nil || b.Seconds == nil:
 		return "behind by what is not known: the brokers do not say where the log ends"
 	}
-	text := fmt.Sprintf("%d records, %s behind", *b.Records, seconds(*b.Seconds))
+	text := fmt.Sprintf("%s records, %s behind", grouped(*b.Records), seconds(*b.Seconds))
 	if *b.Age > staleAfter.Seconds() {
 		text += fmt.Sprintf(", as of %s ago", seconds(*b.Age))
 	}

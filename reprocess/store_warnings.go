@@ -39,8 +39,8 @@ func (s *Store) warnings(ctx context.Context, db pg.DB, j jobRow, versions []ver
 		return nil, err
 	}
 	for _, t := range dead {
-		out = append(out, fmt.Sprintf("table %s.%s has %d dead rows and %d live ones: autovacuum is off, or an old transaction keeps it from them; "+
-			"once that has ended: VACUUM %[1]s.%[2]s", t.Schema, t.Name, t.Dead, t.Live))
+		out = append(out, fmt.Sprintf("table %s.%s has %s dead rows and %s live ones: autovacuum is off, or an old transaction keeps it from them; "+
+			"once that has ended: VACUUM %[1]s.%[2]s", t.Schema, t.Name, grouped(t.Dead), grouped(t.Live)))
 	}
 	return out, nil
 }

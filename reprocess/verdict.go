@@ -3,6 +3,7 @@ package reprocess
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,23 +105,23 @@ func judgeReplay(s Sample) Judged {
 	case s.Queued != "":
 		return Judged{job.Starting, s.Queued}
 	case s.Remaining > 0 && s.Idle >= replayStalledAfter:
-		return Judged{job.Stalled, fmt.Sprintf("no segment was finished for %s with %d records unread", words(s.Idle), s.Unread())}
+		return Judged{job.Stalled, fmt.Sprintf("no segment was finished for %s with %s records unread", words(s.Idle), grouped(s.Unread()))}
 	case s.Phase == job.Building:
 		return Judged{job.ReplayingRanges, "the table is being built"}
 	}
-	return Judged{job.ReplayingRanges, fmt.Sprintf("%d of the frozen range and %d behind it to go", s.Remaining, max(0, s.End-s.FrozenEnd))}
+	return Judged{job.ReplayingRanges, fmt.Sprintf("%s of the frozen range and %s behind it to go", grouped(s.Remaining), grouped(max(0, s.End-s.FrozenEnd)))}
 }
 
 func judgeLive(s Sample, limits job.ReadySettings) Judged {
 	unread, held := s.Unread(), s.End-s.LastStable
-	behind := fmt.Sprintf("%d records, %s behind", unread, words(s.LagTime))
+	behind := fmt.Sprintf("%s records, %s behind", grouped(unread), words(s.LagTime))
 	if s.AtLeast {
-		behind = fmt.Sprintf("%d records behind, for %s at least", unread, words(s.LagTime))
+		behind = fmt.Sprintf("%s records behind, for %s at least", grouped(unread), words(s.LagTime))
 	}
 	within := unread == 0 || (!s.AtLeast && s.LagTime <= limits.MaxLagTime) || (limits.MaxLag > 0 && unread <= limits.MaxLag)
 	switch {
 	case held > 0 && s.Held >= blockedAfter:
-		return Judged{job.BlockedByTxn, fmt.Sprintf("%d readable, %d held behind an open transaction for %s", s.readable(), held, words(s.Held))}
+		return Judged{job.BlockedByTxn, fmt.Sprintf("%s readable, %s held behind an open transaction for %s", grouped(s.readable()), grouped(held), words(s.Held))}
 	case s.readable() > 0 && s.Idle >= stalledAfter:
 		return Judged{job.Stalled, fmt.Sprintf("no progress for %s; %s", words(s.Idle), behind)}
 	case within && unread == 0:
@@ -128,9 +129,9 @@ func judgeLive(s Sample, limits job.ReadySettings) Judged {
 	case within:
 		return Judged{job.Ready, behind}
 	case held > 0 && s.readable() == 0:
-		return Judged{job.Lagging, fmt.Sprintf("%d held behind an open transaction for %s", held, words(s.Held))}
+		return Judged{job.Lagging, fmt.Sprintf("%s held behind an open transaction for %s", grouped(held), words(s.Held))}
 	case s.Before != nil && unread >= *s.Before:
-		return Judged{job.NotConverging, fmt.Sprintf("%s; it was %d a minute ago", behind, *s.Before)}
+		return Judged{job.NotConverging, fmt.Sprintf("%s; it was %s a minute ago", behind, grouped(*s.Before))}
 	}
 	return Judged{job.Lagging, behind}
 }
@@ -236,6 +237,15 @@ func holding(w Whole, parts []Judged) Judged {
 
 // within says that a verdict is no reason to wait but for the stable period.
 func within(v job.Verdict) bool { return v == job.Ready || v == job.Holding }
+
+// grouped prints a count with a comma before each three digits, as it stands in tables too.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
 
 // words prints a duration to the second, or to the millisecond below one.
 func words(d time.Duration) string {

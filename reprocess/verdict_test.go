@@ -21,6 +21,25 @@ func good() Sample {
 	}
 }
 
+// TestCountsInReasonsReadAsEverywhere: tables and reasons stand side by side.
+func TestCountsInReasonsReadAsEverywhere(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", -7: "-7", 999: "999", 1000: "1,000", -1000: "-1,000", -999999: "-999,999", 1234567: "1,234,567", 100_000: "100,000"} {
+		if got := grouped(n); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+	before := int64(1_000_000)
+	s := good()
+	s.End, s.LastStable, s.LagTime, s.Before = 1_234_667, 1_234_667, time.Minute, &before
+	if got := Judge(s, limits()); got.Reason != "1,234,567 records, 1m behind; it was 1,000,000 a minute ago" {
+		t.Error(got.Reason)
+	}
+	d := Diff{A: "v1", B: "v2", OnlyA: 5427, Same: 5453}
+	if _, text := judgeDiff(d, job.DiffLimit{MaxChanged: 0.01}); text != "0 keys changed, 5,427 only in v1, 0 only in v2 (49.9% of 10,880, allowed 1%)" {
+		t.Error(text)
+	}
+}
+
 func TestTheFirstRuleThatMatchesWins(t *testing.T) {
 	before := int64(10)
 	for name, c := range map[string]struct {

@@ -75,14 +75,14 @@ func catchingUpVersion(partitions int32) reprocess.VersionStatus {
 		behind := int64(i) * int64(i) * 3_100
 		switch {
 		case i == 3:
-			parts = append(parts, part("pageviews", i, end-402_113, end, 250*time.Second, 900, job.NotConverging, "402113 records, 4m10s behind; it was 401870 a minute ago"))
+			parts = append(parts, part("pageviews", i, end-402_113, end, 250*time.Second, 900, job.NotConverging, "402,113 records, 4m10s behind; it was 401,870 a minute ago"))
 		case behind == 0:
 			parts = append(parts, part("pageviews", i, end, end, 0, 110, job.Ready, "everything is read"))
 		default:
 			parts = append(parts, part("pageviews", i, end-behind, end, time.Duration(i)*9*time.Second, 19_000, job.Lagging, fmt.Sprintf("%d records, %ds behind", behind, 9*i)))
 		}
 	}
-	v := version("v2", job.CatchingUp, job.NotConverging, "402113 records, 4m10s behind; it was 401870 a minute ago", parts...)
+	v := version("v2", job.CatchingUp, job.NotConverging, "402,113 records, 4m10s behind; it was 401,870 a minute ago", parts...)
 	v.DeadLetters, v.ETASeconds = 12, nil
 	return v
 }
@@ -114,7 +114,7 @@ func facts() map[string]Facts {
 		Deadline: ptr(noon().Add(48 * time.Minute)),
 		Checks: []Check{
 			{Name: "not_empty", When: "before", Outcome: "pass", At: &at},
-			{Name: "close_to_live", When: "before", Outcome: "fail", Detail: "301 of 10000 rows differ (3.01%, allowed 1%)", At: &at},
+			{Name: "close_to_live", When: "before", Outcome: "fail", Detail: "301 of 10,000 rows differ (3.01%, allowed 1%)", At: &at},
 			{Name: "no_nulls", When: "both"},
 		},
 	}}
@@ -161,7 +161,7 @@ func fleet() Overview {
 func events() []Event {
 	at := func(ago time.Duration) time.Time { return noon().Add(-ago) }
 	return []Event{
-		{ID: 9, At: at(12 * time.Second), Version: "v2", Kind: "checks failed", Message: "check \"close_to_live\": fail: 301 of 10000 rows differ (3.01%, allowed 1%)"},
+		{ID: 9, At: at(12 * time.Second), Version: "v2", Kind: "checks failed", Message: "check \"close_to_live\": fail: 301 of 10,000 rows differ (3.01%, allowed 1%)"},
 		{ID: 8, At: at(42 * time.Second), Version: "v2", Kind: "phase", Message: "building → catching_up: built"},
 		{ID: 7, At: at(50 * time.Second), Version: "v2", Kind: "built.fill", Message: "fill took 6.1s"},
 		{ID: 6, At: at(2 * time.Minute), Version: "v2", Kind: "resume", Message: "resumed", By: "ana@laptop"},
