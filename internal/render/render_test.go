@@ -73,6 +73,27 @@ func TestLastColumnGoesOnInLinesOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestAWideColumnInTheMiddleGoesOnToo: the last one alone would be squeezed, and every line still longer than the terminal.
+func TestAWideColumnInTheMiddleGoesOnToo(t *testing.T) {
+	tab := NewTable("setting", "value", "origin")
+	tab.Add(Text("dsn"), Text(strings.Repeat("0123456789", 5)), Text("line 3 of /etc/kappactl.yaml"))
+	tab.Add(Text("schema"), Text("kappactl"), Text("default"))
+	want := "SETTING  VALUE                       ORIGIN\n" +
+		"dsn      01234567890123456789012345  line 3 of\n" +
+		"         678901234567890123456789    /etc/kappactl.yaml\n" +
+		"schema   kappactl                    default\n"
+	if diff := cmp.Diff(want, write(t, tab, Style{People: true, Width: 62})); diff != "" {
+		t.Error(diff)
+	}
+	numbers := NewTable(">"+strings.Repeat("n", 40), "reason")
+	numbers.Add(Text("1"), Text(strings.Repeat("word ", 20)))
+	for line := range strings.Lines(write(t, numbers, Style{People: true, Width: 30})) {
+		if n := len(strings.TrimRight(line, "\n")); n > 62 {
+			t.Errorf("numbers stay as wide as they are: %d characters: %q", n, line)
+		}
+	}
+}
+
 func ptr[T any](v T) *T { return &v }
 
 func TestFormats(t *testing.T) {

@@ -2,7 +2,6 @@ package render
 
 import (
 	"io"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,34 +102,66 @@ func (t *Table) aligned(s Style) string {
 	return b.String()
 }
 
-// widths are the columns' widths; the last one shrinks to what the terminal leaves, but not below 20: it goes on in lines of its own.
+// narrowest is how far a column shrinks for a terminal.
+const narrowest = 20
+
+// widths are the columns' widths. What a terminal lacks the last one gives, down to narrowest; where that is not enough, the widest of
+// those that hold text give it together. Their cells go on in lines of their own.
 func (t *Table) widths(terminal int) []int {
 	widths := make([]int, len(t.columns))
-	total := 0
+	lacks := -terminal
 	for i, c := range t.columns {
 		widths[i] = utf8.RuneCountInString(c.Title)
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].Text))
 		}
-		total += widths[i]
+		lacks += widths[i]
 	}
-	total += len(gap) * max(0, len(widths)-1)
-	if last := len(widths) - 1; terminal > 0 && total > terminal && last >= 0 {
-		widths[last] = max(20, widths[last]-(total-terminal))
+	lacks += len(gap) * max(0, len(widths)-1)
+	last := len(widths) - 1
+	if terminal <= 0 || lacks <= 0 || last < 0 {
+		return widths
+	}
+	if widths[last]-lacks >= narrowest {
+		widths[last] -= lacks
+		return widths
+	}
+	for ; lacks > 0; lacks-- {
+		widest := t.widest(widths)
+		if widths[widest] <= narrowest {
+			break
+		}
+		widths[widest]--
 	}
 	return widths
 }
 
-func (t *Table) line(b *strings.Builder, s Style, widths []int, row []Cell) {
-	if len(row) == 0 {
-		return
+// widest is the widest column that can be shrunk: the last one, or one of text before it.
+func (t *Table) widest(widths []int) int {
+	widest := len(widths) - 1
+	for i, c := range t.columns {
+		if !c.Right && widths[i] > widths[widest] {
+			widest = i
+		}
 	}
-	last := len(row) - 1
-	parts := Wrap(row[last].Text, widths[last])
-	first := append(slices.Clone(row[:last]), Cell{Text: parts[0], Tone: row[last].Tone})
-	t.oneLine(b, s, widths, first)
-	for _, part := range parts[1:] {
-		t.oneLine(b, s, widths, append(make([]Cell, last), Cell{Text: part, Tone: row[last].Tone}))
+	return widest
+}
+
+// line prints a row; a cell that is wider than its column goes on in lines of its own.
+func (t *Table) line(b *strings.Builder, s Style, widths []int, row []Cell) {
+	parts, lines := make([][]string, len(row)), 0
+	for i, c := range row {
+		parts[i] = Wrap(c.Text, widths[i])
+		lines = max(lines, len(parts[i]))
+	}
+	for n := range lines {
+		cells := make([]Cell, len(row))
+		for i, c := range row {
+			if n < len(parts[i]) {
+				cells[i] = Cell{Text: parts[i][n], Tone: c.Tone}
+			}
+		}
+		t.oneLine(b, s, widths, cells)
 	}
 }
 
