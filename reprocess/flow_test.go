@@ -95,9 +95,7 @@ func TestAJobGoesFromDeployToRetireWhileReadersRead(t *testing.T) {
 	if len(w.brokers.groups) != 1 || w.brokers.groups[0] != "kappactl.counts.v1" {
 		t.Errorf("groups deleted: %v", w.brokers.groups)
 	}
-	if d := w.deployment(again.Deployment); d.State != job.Settled {
-		t.Errorf("nothing to go back to, so the window is over: %+v", d)
-	}
+	w.await("the end of the window: nothing is there to go back to", func() bool { return w.deployment(again.Deployment).State == job.Settled })
 	if s := w.stage("bbb"); !s.Nothing {
 		t.Errorf("deploy of the live hash: %+v", s)
 	}
