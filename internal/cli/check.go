@@ -30,7 +30,7 @@ it is exact. Every fault is named with line, column, cause and cure.
 With a database it also tries the law of the product on records of the topic: cut into random parts, merged by PostgreSQL in
 temporary tables that are rolled back, they must give what the query gives in one pass. It takes the 2,000 oldest and the 2,000
 newest records, or generated ones when there are none, in 30 random splits; --seed repeats a run. A law that does not hold ends it
-with 5. Without a database it says so, and --require law makes that a failure.`,
+with 5. PostgreSQL also looks at the SQL below serve and checks; what it could never run ends it with 2. Without a database it says so, and --require law makes that a failure.`,
 		Example: "  kappactl check examples/pageviews.yaml\n  kappactl check examples/pageviews.yaml --require law --seed 42",
 		Args:    exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {

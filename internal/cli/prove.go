@@ -54,7 +54,7 @@ func (p proof) words(state string) string {
 }
 
 // prove tries the law on records of the topic, or on generated ones, in the database of the settings. What makes it
-// impossible is in the proof; the error is that of a query which fails on records of the topic.
+// impossible is in the proof; the error is that of a query which fails on records of the topic, or of SQL that PostgreSQL refuses.
 func (o checkOptions) prove(ctx context.Context, c *compiled) (state string, p proof, err error) {
 	impossible := func(err error) (string, proof, error) {
 		return lawNotChecked, proof{Reason: oneLine(err), err: err}, nil
@@ -96,6 +96,9 @@ func (o checkOptions) prove(ctx context.Context, c *compiled) (state string, p p
 	p.Report = &report
 	if !report.Holds {
 		return lawBroken, p, nil
+	}
+	if len(report.Checks) > 0 {
+		return lawHolds, p, withNext(report.Checks, "kappactl check "+o.file)
 	}
 	return lawHolds, p, nil
 }

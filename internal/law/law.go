@@ -38,6 +38,8 @@ type Report struct {
 	Failure  *Failure `json:"failure"`
 	// Types are those of the view's columns, as PostgreSQL gives them.
 	Types map[string]string `json:"-"`
+	// Checks is what is wrong with the SQL of the job's checks.
+	Checks job.Problems `json:"-"`
 }
 
 // Failure is the first round that differs.
@@ -76,6 +78,9 @@ func Check(ctx context.Context, d Deps, spec *job.Spec, c *query.Compiled, recor
 		err := d.In(ctx, r, s.lanes, func(b *Bench) error {
 			if round == 1 {
 				if report.Types, err = b.Types(ctx); err != nil {
+					return err
+				}
+				if report.Checks, err = b.refusedChecks(ctx); err != nil {
 					return err
 				}
 			}
