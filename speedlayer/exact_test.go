@@ -12,8 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/faultpoint"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/kafkatest"
 	"github.com/kappactl/kappactl/internal/pg"
 )
@@ -227,16 +230,31 @@ func TestHoldsAreHonouredToTheExactOffsetAndVoidWhenExpired(t *testing.T) {
 	r.equal()
 }
 
-func TestAHeldPartitionStopsFetchingAtItsBound(t *testing.T) {
-	o := &owned{next: 5, read: 5}
-	hold := int64(5)
-	o.hold = &hold
-	if !o.fetchable(100) {
-		t.Error("an empty partition may be read while it is held")
+func TestAHeldPartitionIsReadUpToItsHoldAndWithinItsBound(t *testing.T) {
+	hold, gap := int64(7), job.Fault{Kind: job.FaultGap}
+	o := &owned{next: 5, read: 5, fault: gap}
+	o.stopAt(&hold)
+	if o.read != 5 || o.fault != gap {
+		t.Errorf("read to %d with %+v: what stands before the hold stays", o.read, o.fault)
 	}
-	o.bytes = 100
-	if o.fetchable(100) || o.pending() {
-		t.Error("want neither more to read nor something to commit")
+	o.fault = job.Fault{}
+	if !o.fetchable(1000) {
+		t.Error("want it read up to its hold")
+	}
+	records := []*kgo.Record{{Offset: 5}, {Offset: 6}, {Offset: 7}, {Offset: 8}}
+	o.absorb(kafka.Fetched{Records: records, Next: 9})
+	if o.read != 7 || len(o.records) != 2 || o.bytes != 2*recordBytes(records[0]) || o.fetchable(1000) || !o.pending() {
+		t.Errorf("read to %d, %d records of %d bytes: want those before the hold, and no more to read", o.read, len(o.records), o.bytes)
+	}
+	o.stopAt(nil)
+	if !o.fetchable(1000) || o.fetchable(o.bytes) {
+		t.Error("want it read on behind the hold, within its bound")
+	}
+	// A fault that was met behind a hold is met again.
+	o.absorb(kafka.Fetched{Records: records[2:], Next: 9})
+	o.fault = gap
+	if o.stopAt(&hold); o.read != 7 || o.fault.Kind != job.FaultNone {
+		t.Errorf("read to %d with %+v", o.read, o.fault)
 	}
 }
 

@@ -117,9 +117,8 @@ func (l *live) sortOut(parts []part, rows map[job.Partition]*lockedRow) {
 			p.rewind(row.Next)
 		case faulted:
 			l.halt(p.owned)
-		case tooFar:
-			p.hold = row.Hold
-		case fits:
+		case tooFar, fits: // one that fits may be about to come to its hold
+			p.stopAt(row.Hold)
 		}
 	}
 }
@@ -140,10 +139,11 @@ func (l *live) refreshHolds(ctx context.Context) error {
 		return fmt.Errorf("read holds of %s: %w", l.ref, err)
 	}
 	for p := range held {
-		l.owned[p].hold = nil
+		var hold *int64
 		if row := rows[p]; row != nil {
-			l.owned[p].hold = row.Hold
+			hold = row.Hold
 		}
+		l.owned[p].stopAt(hold)
 	}
 	return nil
 }

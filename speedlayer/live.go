@@ -195,8 +195,7 @@ func (l *live) gather(ctx context.Context) {
 	}
 }
 
-// cursors are the partitions to read on. When memory is full they wait for a commit; those of which nothing is in hand may go on
-// up to twice as much, because what fills it may wait for a barrier that they have yet to reach.
+// cursors are the partitions to read on. When memory is full they wait for a commit.
 func (l *live) cursors() []kafka.Cursor {
 	memory, held := l.fetchMemory(), 0
 	for _, o := range l.owned {
@@ -205,7 +204,7 @@ func (l *live) cursors() []kafka.Cursor {
 	bound := max(memory/max(len(l.owned), 1), 1<<20)
 	var out []kafka.Cursor
 	for _, o := range l.sorted() {
-		if o.fetchable(bound) && (held < memory || o.bytes == 0 && held < 2*memory) {
+		if o.fetchable(bound) && held < memory {
 			out = append(out, kafka.Cursor{Partition: o.partition, Next: o.read, LeaderEpoch: o.epoch})
 		}
 	}

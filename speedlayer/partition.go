@@ -41,7 +41,17 @@ func (o *owned) absorb(f kafka.Fetched) {
 		o.bytes += recordBytes(rec)
 	}
 	o.read, o.epoch = max(o.read, f.Next), f.LeaderEpoch
+	o.stopAt(o.hold)
 	o.behind = f.LastStable - o.read
+}
+
+// stopAt makes hold the one that counts; nil: none does. What was read beyond it is let go, and read again when the hold is over: it
+// could fill the memory that other partitions need to come to theirs, and the barrier waits for them all.
+func (o *owned) stopAt(hold *int64) {
+	o.hold = hold
+	if hold != nil {
+		o.cutAt(max(*hold, o.next), job.Fault{})
+	}
 }
 
 // rewind makes next the committed position: what lies below is dropped; when the records in hand do not reach up to it, or
@@ -90,9 +100,9 @@ func (o *owned) faulty() bool {
 	return !o.halted && o.fault.Kind != job.FaultNone && o.next == o.read
 }
 
-// fetchable says that more may be read: nothing is wrong and not more than bound is in hand.
+// fetchable says that more may be read: nothing is wrong, no hold stands there and not more than bound is in hand.
 func (o *owned) fetchable(bound int) bool {
-	return !o.halted && o.fault.Kind == job.FaultNone && o.bytes < bound
+	return !o.halted && o.fault.Kind == job.FaultNone && o.bytes < bound && (o.hold == nil || o.read < *o.hold)
 }
 
 // part is what one partition gives to a batch: the records of [from, to).

@@ -48,10 +48,10 @@ func TestBatchesDeliverEachRecordOnceInOrder(t *testing.T) {
 					o.absorb(kafka.Fetched{Records: got, Next: to})
 				}
 				done = done && o.next == ends[i]
-				o.hold = nil
+				o.stopAt(nil)
 				if rapid.IntRange(0, 3).Draw(t, "held") == 0 && step < 100 {
 					at := o.next + rapid.Int64Range(0, 5).Draw(t, "hold")
-					o.hold = &at
+					o.stopAt(&at)
 				}
 			}
 			if done {
