@@ -87,8 +87,8 @@ func New(d Deps, c Config) *Engine {
 	}
 }
 
-// sessionMemory is one query session's share: 40 % over all the sessions that can be open at once, and never so little
-// that the engine cannot start.
+// sessionMemory is one query session's share: 40 % over the workers' sessions and that of one live version, and never so little that
+// the engine cannot start.
 func (e *Engine) sessionMemory() int64 {
 	return max(e.config.Memory*4/10/int64(e.config.Workers+1), 64<<20)
 }
@@ -102,10 +102,15 @@ func (e *Engine) session() query.Config {
 	return c
 }
 
-// followMemory is sessionMemory of a live version, less where many are followed: what a session cannot hold it spills, and a batch
-// that does not fit is made smaller.
-func (e *Engine) followMemory() int64 {
-	return max(min(e.sessionMemory(), e.config.Memory*4/10/max(e.follows.Load(), 1)), 64<<20)
+// followSession bounds the query session of a live version: as one of the sessions, and less where many are followed. They share 40 %
+// of the memory, and what one session may spill. What a session cannot hold it spills, and a batch that does not fit is made smaller.
+func (e *Engine) followSession() query.Config {
+	c, follows := e.session(), max(e.follows.Load(), 1)
+	c.Memory = max(min(c.Memory, e.config.Memory*4/10/follows), 64<<20)
+	if c.TempLimit > 0 {
+		c.TempLimit = max(c.TempLimit/follows, 1<<20)
+	}
+	return c
 }
 
 // fetchMemory bounds what a live version holds of records that are not committed yet: a tenth of the memory, less when more than

@@ -78,9 +78,7 @@ func (l *live) open(ctx context.Context) (err error) {
 	if l.advice, err = newAdvice(l.run); err != nil {
 		return err
 	}
-	bounds := l.Engine.session()
-	bounds.Memory = l.followMemory()
-	l.session, err = query.Open(ctx, bounds)
+	l.session, err = query.Open(ctx, l.followSession())
 	return err
 }
 
@@ -113,6 +111,7 @@ func (l *live) loop(ctx context.Context) error {
 		l.notice()
 		if now := l.Now(); now.Sub(balanced) >= l.tick() && !l.doubt {
 			balanced = now
+			l.bound()
 			if err := l.balance(ctx); err != nil && ctx.Err() == nil {
 				l.quiet.warn("positions cannot be claimed", err)
 			}
@@ -124,6 +123,14 @@ func (l *live) loop(ctx context.Context) error {
 		l.step(ctx)
 	}
 	return nil
+}
+
+// bound gives the query session and the fetcher their share of the memory as it is now: other versions come and go.
+func (l *live) bound() {
+	if err := l.session.Bound(l.followSession()); err != nil {
+		l.quiet.warn("a query session does not close", err)
+	}
+	l.fetcher.Bound(l.followFetches(0))
 }
 
 // step commits what is in hand and writes the faults that nothing stands before. What fails is tried again.

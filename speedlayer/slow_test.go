@@ -2,9 +2,13 @@ package speedlayer
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/job"
@@ -103,5 +107,48 @@ func TestWhatALiveVersionHoldsIsBoundedOverItsPartitions(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestLiveVersionsShareTheMemoryAlsoWhenOthersCome: the first ones took what was theirs when there were fewer.
+func TestLiveVersionsShareTheMemoryAlsoWhenOthersCome(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 1, sums)
+	e := r.engine("a")
+	e.config.Memory, e.config.Workers, e.config.Spill = 1_000_000_000, 1, 8<<30
+	v, err := e.load(t.Context(), r.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*live
+	limits := func() (got []string) {
+		for _, l := range all {
+			l.bound()
+			const limits = `SELECT current_setting('memory_limit') || ', ' || current_setting('max_temp_directory_size')`
+			err := l.session.Run(t.Context(), limits, nil, func(b arrow.RecordBatch) error {
+				got = append(got, strings.Clone(b.Column(0).ValueStr(0))) // the engine owns the bytes
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return got
+	}
+	for range 4 {
+		e.follows.Add(1)
+		l := &live{run: &run{Engine: e, version: v, log: r.log, quiet: newQuiet(r.log, e.Now)}}
+		t.Cleanup(l.close)
+		if err := l.open(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, l)
+	}
+	if got := limits(); !slices.Equal(got, slices.Repeat([]string{"95.3 MiB, 1.0 GiB"}, 4)) { // 400 MB and 4 GiB among four
+		t.Errorf("four versions: %v", got)
+	}
+	e.follows.Add(-2)
+	if got := limits(); !slices.Equal(got, slices.Repeat([]string{"190.7 MiB, 2.0 GiB"}, 4)) {
+		t.Errorf("when two are left: %v", got)
 	}
 }

@@ -3,6 +3,7 @@ package kafka
 import (
 	"bytes"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,6 +75,34 @@ func TestEmptyAnswerAmongOthersIsNoHole(t *testing.T) {
 		if got := fmt.Sprint(r.values[p]); got != "[a b c]" {
 			t.Errorf("%s: got %s", p, got)
 		}
+	}
+}
+
+// Who shares its memory with others that come and go asks for more or less from then on; what the client cannot read stays out of it.
+func TestAFetcherCanBeBoundedAnew(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.FakeCluster(t)
+	parts := newTopic(t, c.ListenAddrs(), 1, nil)
+	var asked atomic.Int32
+	c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		asked.Store(req.(*kmsg.FetchRequest).MaxBytes)
+		return nil, nil, false
+	})
+	f := newFetcher(t, c.ListenAddrs(), FetchConfig{MaxBytes: 9 << 20})
+	r := newReader(f, Cursor{Partition: parts[0]})
+	for _, want := range []int32{9 << 20, 5 << 20, 16 << 20, 3 << 20} {
+		if want != 9<<20 {
+			f.Bound(FetchConfig{MaxBytes: want % (16 << 20), MaxAnswer: 7 << 20, MaxUnpacked: 2 << 20}) // zero: the default
+		}
+		if want == 3<<20 {
+			f.Bound(FetchConfig{})
+			f.most = want
+		}
+		r.until(t, "the broker is asked for the new bound", func() bool { return asked.Load() == want })
+	}
+	if f.config.MaxAnswer != 32<<20 || f.config.MaxUnpacked != 8<<20 {
+		t.Errorf("%+v", f.config)
 	}
 }
 

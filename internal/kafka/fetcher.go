@@ -90,7 +90,8 @@ type Fetcher struct {
 	fresh   int // how many refreshes have succeeded
 	flights map[int32]*flight
 	refresh *refresh
-	call    int // number of the current Fetch
+	call    int   // number of the current Fetch
+	most    int32 // of what leaders send at once, when the client turned out to read no more; 0: that is not so
 }
 
 // part is what the fetcher knows of one partition.
@@ -121,6 +122,13 @@ func NewFetcher(cl *kgo.Client, c FetchConfig) *Fetcher {
 		cl: cl, config: c.withDefaults(), now: time.Now, unpack: kgo.DefaultDecompressor(), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
 		parts: make(map[job.Partition]*part), topics: make(map[string]topicMeta), flights: make(map[int32]*flight),
 	}
+}
+
+// Bound replaces how much leaders may send at once and what that may unpack to, from the next request on. Zero fields mean the
+// defaults; the others of c are not looked at.
+func (f *Fetcher) Bound(c FetchConfig) {
+	c = c.withDefaults()
+	f.config.MaxBytes, f.config.MaxAnswer, f.config.MaxUnpacked = c.MaxBytes, c.MaxAnswer, c.MaxUnpacked
 }
 
 // Close ends the requests in flight and waits for their goroutines. The client stays open.
@@ -261,8 +269,12 @@ func (f *Fetcher) launch(ahead bool) {
 			epoch: meta.epoch, since: p.epoch, known: p.known,
 		})
 	}
+	most := f.config.MaxBytes
+	if f.most > 0 {
+		most = min(most, f.most)
+	}
 	for leader, fl := range byLeader {
-		fl.maxBytes = share(f.config.MaxBytes, len(leaders))
+		fl.maxBytes = share(most, len(leaders))
 		fl.maxAnswer, fl.maxUnpacked = share(f.config.MaxAnswer, len(leaders)), f.config.MaxUnpacked
 		f.flights[leader] = fl
 		f.group.Go(func() { f.run(fl.done, func() { f.fly(fl) }) })

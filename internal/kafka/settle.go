@@ -109,7 +109,7 @@ func (f *Fetcher) tooLarge(p *part, a *ask, out []Fetched) []Fetched {
 	limit := maxResponse(f.cl)
 	if !p.least {
 		p.alone, p.least = true, true
-		f.config.MaxBytes = min(f.config.MaxBytes, int32(limit/2))
+		f.most = int32(limit / 2)
 		return out
 	}
 	return f.fail(p, &TooLargeError{Partition: p.Partition, Offset: a.offset, Limit: limit}, out)

@@ -56,6 +56,17 @@ func (s *Session) Close() error {
 	return err
 }
 
+// Bound changes how many bytes the session may have in memory and spill: Memory and TempLimit of c, the rest is not looked at. The
+// settings of a running engine are locked, so the next statement finds another one.
+func (s *Session) Bound(c Config) error {
+	c = c.withDefaults()
+	if c.Memory == s.config.Memory && c.TempLimit == s.config.TempLimit {
+		return nil
+	}
+	s.config.Memory, s.config.TempLimit = c.Memory, c.TempLimit
+	return s.stop()
+}
+
 func (s *Session) start(ctx context.Context) error {
 	if s.closed {
 		return errClosed

@@ -277,6 +277,36 @@ func TestASessionIsUsableAfterItsEngineBroke(t *testing.T) {
 	}
 }
 
+func TestASessionCanBeBoundedAnew(t *testing.T) {
+	s := open(t, Config{Memory: 64e6, Temp: t.TempDir()})
+	for _, c := range []struct {
+		bounds Config
+		want   []string
+	}{
+		{Config{Memory: 128e6}, []string{"122.0 MiB", "9.3 GiB"}},
+		{Config{Memory: 128e6, TempLimit: 1 << 30}, []string{"122.0 MiB", "1.0 GiB"}},
+		{Config{Memory: 64e6, TempLimit: 1 << 30}, []string{"61.0 MiB", "1.0 GiB"}},
+		{Config{}, []string{"244.1 MiB", "9.3 GiB"}},
+	} {
+		for range 2 {
+			if err := s.Bound(c.bounds); err != nil {
+				t.Fatal(err)
+			}
+			got := mustRows(t, s, "SELECT current_setting('memory_limit'), current_setting('max_temp_directory_size')", nil)
+			if diff := cmp.Diff([][]string{c.want}, got); diff != "" {
+				t.Errorf("bounded to %+v: %s", c.bounds, diff)
+			}
+		}
+	}
+	engine := s.connector
+	if s.Bound(Config{}) != nil || s.connector != engine {
+		t.Error("an engine with these bounds was started anew")
+	}
+	if s.Bound(Config{Memory: 64e6}) != nil || s.Bound(Config{}) != nil || s.Close() != nil || s.Bound(Config{Memory: 64e6}) != nil {
+		t.Error("a session that has no engine can be bounded too")
+	}
+}
+
 func TestAnInputOfPlainColumnsIsRefused(t *testing.T) {
 	s := open(t, Config{})
 	in := &stream{schema: arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil)}
