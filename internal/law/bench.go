@@ -146,12 +146,6 @@ func (b *Bench) Rebuild(ctx context.Context) error {
 	return nil
 }
 
-// Clear empties both tables.
-func (b *Bench) Clear(ctx context.Context) error {
-	_, err := b.tx.Raw().Exec(ctx, fmt.Sprintf("TRUNCATE %s, %s", pg.Ident(tempSchema, b.ref.Table()), pg.Ident(tempSchema, b.ref.Staging())))
-	return err
-}
-
 // Served are the rows as readers see them, as PostgreSQL prints them: with the computed columns and the condition of the
 // view, or the query's own columns only, and of appended rows their place in the log.
 func (b *Bench) Served(ctx context.Context, whole bool) ([]Row, error) {
