@@ -165,7 +165,11 @@ func nothingTo(name job.Name, verb Verb, st jobVersions) error {
 			phases += "."
 		}
 	}
-	return refuse(job.ExitConflict, next, "job %q has no version to %s.%s", name, verb, phases)
+	does := map[Verb]string{Rollback: "roll back"}[verb]
+	if does == "" {
+		does = string(verb)
+	}
+	return refuse(job.ExitConflict, next, "job %q has no version to %s.%s", name, does, phases)
 }
 
 // answerOf turns a refusal into the answer to who asked.

@@ -108,6 +108,8 @@ func judgeReplay(s Sample) Judged {
 		return Judged{job.Stalled, fmt.Sprintf("no segment was finished for %s with %s records unread", words(s.Idle), grouped(s.Unread()))}
 	case s.Phase == job.Building:
 		return Judged{job.ReplayingRanges, "the table is being built"}
+	case s.Remaining == 0 && s.End <= s.FrozenEnd:
+		return Judged{job.ReplayingRanges, "the frozen range is read"}
 	}
 	return Judged{job.ReplayingRanges, fmt.Sprintf("%s of the frozen range and %s behind it to go", grouped(s.Remaining), grouped(max(0, s.End-s.FrozenEnd)))}
 }

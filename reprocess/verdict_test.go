@@ -69,6 +69,7 @@ func TestTheFirstRuleThatMatchesWins(t *testing.T) {
 		},
 		"too large":           {func(s *Sample) { s.Fault = job.Fault{Kind: job.FaultTooLarge, From: 7, Detail: "5 MB"} }, job.Unhealthy, "t/3@7: 5 MB"},
 		"replaying":           {func(s *Sample) { s.Phase, s.Remaining, s.FrozenEnd = job.Replaying, 40, 90 }, job.ReplayingRanges, "40 of the frozen range and 10 behind it"},
+		"replayed":            {func(s *Sample) { s.Phase, s.FrozenEnd = job.Replaying, s.End }, job.ReplayingRanges, "the frozen range is read"},
 		"queued":              {func(s *Sample) { s.Phase, s.Queued = job.Replaying, "queued: 2 replays run" }, job.Starting, "queued"},
 		"no segment for long": {func(s *Sample) { s.Phase, s.Remaining, s.Idle = job.Replaying, 40, 2*time.Minute }, job.Stalled, "no segment was finished"},
 		"building":            {func(s *Sample) { s.Phase, s.FrozenEnd, s.Idle = job.Building, 100, time.Hour }, job.ReplayingRanges, "being built"},

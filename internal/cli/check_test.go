@@ -54,8 +54,11 @@ func TestCheckShowsTheResultingTable(t *testing.T) {
 }
 
 func TestAMissingFileIsAUsageError(t *testing.T) {
-	code, out, errs := runCLI(t, "check", filepath.Join(t.TempDir(), "none.yaml"))
-	if code != job.ExitUsage || out != "" || !strings.Contains(errs, "none.yaml") {
-		t.Errorf("exit %d\nstdout: %s\nstderr: %s", code, out, errs)
+	folder := t.TempDir()
+	for _, file := range []string{filepath.Join(folder, "none.yaml"), folder} {
+		code, out, errs := runCLI(t, "check", file)
+		if code != job.ExitUsage || out != "" || !strings.Contains(errs, file) || !strings.HasSuffix(errs, "next: kappactl check --help\n") {
+			t.Errorf("exit %d\nstdout: %s\nstderr: %s", code, out, errs)
+		}
 	}
 }

@@ -185,7 +185,7 @@ type compiled struct {
 // compile reads a job file and takes its query apart. It opens no connection.
 func compile(ctx context.Context, file string) (*compiled, error) {
 	spec, err := job.Read(file)
-	if _, missing := os.Stat(file); missing != nil {
+	if at, missing := os.Stat(file); missing != nil || at.IsDir() {
 		return nil, err // which says so
 	}
 	if err != nil {

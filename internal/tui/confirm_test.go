@@ -65,8 +65,8 @@ func TestEveryActShowsItsCommandAndWhatItDoes(t *testing.T) {
 func TestARefusalSaysWhyAndWhatIsNext(t *testing.T) {
 	m := deployment(t, detail(liveVersion(2)), Options{})
 	m.press("r", "r")
-	m.Update(resolved{generation: m.acts, err: &job.Refusal{Code: job.ExitConflict, Cause: "job \"pageviews\" has no version to rollback.", Next: "kappactl status pageviews"}})
-	shows(t, m, "✗ job \"pageviews\" has no version to rollback.", "kappactl status pageviews")
+	m.Update(resolved{generation: m.acts, err: &job.Refusal{Code: job.ExitConflict, Cause: "job \"pageviews\" has no version to roll back.", Next: "kappactl status pageviews"}})
+	shows(t, m, "✗ job \"pageviews\" has no version to roll back.", "kappactl status pageviews")
 	m.pressAll("esc")
 	asked(t, m, "p", ref)
 	m.pressAll(append(strings.Split("pageviews", ""), "enter")...)

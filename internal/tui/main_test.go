@@ -102,7 +102,7 @@ func (s *madeUp) Events(context.Context, job.Name) ([]Event, error) { return eve
 
 func (s *madeUp) Resolve(_ context.Context, name job.Name, verb reprocess.Verb) (job.Ref, error) {
 	if verb == reprocess.Rollback {
-		return job.Ref{}, &job.Refusal{Code: job.ExitConflict, Cause: "job \"pageviews\" has no version to rollback. v1 is live. v2 is catching_up.", Next: "kappactl status pageviews"}
+		return job.Ref{}, &job.Refusal{Code: job.ExitConflict, Cause: "job \"pageviews\" has no version to roll back. v1 is live. v2 is catching_up.", Next: "kappactl status pageviews"}
 	}
 	return job.Ref{Job: name, Number: 2}, nil
 }
