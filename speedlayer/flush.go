@@ -80,8 +80,9 @@ func (l *live) settle(ctx context.Context, err error, parts []part) error {
 	case errors.Is(err, errCut):
 		return nil
 	case errors.As(err, &data):
-		return l.search(ctx, parts, data)
-	case errors.As(err, &resource), pg.TimedOut(err):
+		err = l.search(ctx, parts, data)
+	}
+	if errors.As(err, &resource) || pg.TimedOut(err) { // of the batch, or of the search in it
 		l.limit = max(countRecords(parts)/2, 1) // less may fit
 	}
 	return err

@@ -20,10 +20,10 @@ const (
 
 // sift reads a segment whose statement failed again, in batches held in memory, and halves only a batch that fails, until
 // the records to blame are found: they are dead letters, and the segment is replayed without them. When every batch passes
-// alone the segment is halved.
+// alone, or the rest fails without them too, the segment is halved.
 func (w *worker) sift(ctx context.Context, g segment, cause *dataError) error {
 	skip := map[int64]format.Reject{}
-	err := w.probeAll(ctx, g, func(rec *kgo.Record, err error) error {
+	reached, err := w.probeAll(ctx, g, func(rec *kgo.Record, err error) error {
 		if len(skip) == mostBlamed {
 			return &splitAt{rec.Offset}
 		}
@@ -36,9 +36,14 @@ func (w *worker) sift(ctx context.Context, g segment, cause *dataError) error {
 		return w.split(ctx, g, many.offset)
 	case err != nil:
 		return err
+	case reached > g.FromOffset && reached < g.ToOffset: // as far as it may be read at once; what lies behind was not looked at
+		return w.split(ctx, g, reached)
 	case len(skip) > 0:
-		return w.attempt(ctx, g, skip)
-	case g.length() >= splittable:
+		if err := w.attempt(ctx, g, skip); !errors.As(err, &cause) {
+			return err
+		}
+	}
+	if g.length() >= splittable {
 		return w.split(ctx, g, g.middle())
 	}
 	return &stopped{g.partition, queryFault(g.partition, g.span(), fmt.Errorf("segment %d: %w", g.ID, cause))}
@@ -51,13 +56,13 @@ func (e *splitAt) Error() string {
 	return fmt.Sprintf("more records than are looked for at once, up to offset %d", e.offset)
 }
 
-// probeAll probes the segment batch by batch and hands the records that fail alone to found.
-func (w *worker) probeAll(ctx context.Context, g segment, found func(*kgo.Record, error) error) error {
+// probeAll probes the segment batch by batch and hands the records that fail alone to found. It says how far it got.
+func (w *worker) probeAll(ctx context.Context, g segment, found func(*kgo.Record, error) error) (reached int64, err error) {
 	var held []*kgo.Record
 	size := 0
 	probe := func(records []*kgo.Record) error { return w.probe(ctx, w.session, w.decoder, records) }
-	err := w.fetch(ctx, g, func() bool { return false }, func(c chunk) error {
-		held, size = append(held, c.records...), size+c.bytes
+	err = w.fetch(ctx, g, func() bool { return false }, func(c chunk) error {
+		held, size, reached = append(held, c.records...), size+c.bytes, c.next
 		if len(held) < batchRecords && size < batchBytes {
 			return nil
 		}
@@ -66,9 +71,9 @@ func (w *worker) probeAll(ctx context.Context, g segment, found func(*kgo.Record
 		return blame(batch, probe, found)
 	})
 	if err != nil {
-		return err
+		return reached, err
 	}
-	return blame(held, probe, found)
+	return reached, blame(held, probe, found)
 }
 
 // batches decodes records held in memory as the source of a feed. Records that are rejected go to reject, which may be nil.

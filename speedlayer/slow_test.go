@@ -1,6 +1,7 @@
 package speedlayer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,11 +10,13 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/pg"
 )
 
 // TestABatchThatTakesTooLongIsMadeSmaller: the same batch would take too long for ever.
@@ -33,6 +36,33 @@ func TestABatchThatTakesTooLongIsMadeSmaller(t *testing.T) {
 	r.agent("a", func(e *Engine) { e.config.Timeout = 500 * time.Millisecond })
 	r.caughtUp()
 	r.equal()
+}
+
+// TestASearchThatTakesTooLongMakesTheBatchSmaller: the same batch would be searched for ever.
+func TestASearchThatTakesTooLongMakesTheBatchSmaller(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 1, sums)
+	e := r.engine("a")
+	e.config.Lease, e.config.Timeout = time.Minute, time.Millisecond
+	v, err := e.load(t.Context(), r.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &live{run: &run{Engine: e, version: v, log: r.log, quiet: newQuiet(r.log, e.Now)}, limit: noLimit}
+	t.Cleanup(l.close)
+	if err := l.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const records = 20_000 // whose values PostgreSQL does not read within a millisecond
+	o := &owned{partition: job.Partition{Topic: r.topic}, read: records}
+	for i := range records {
+		o.records = append(o.records, &kgo.Record{Topic: r.topic, Offset: int64(i), Value: fmt.Appendf(nil, `{"k":"key-%d","v":%d}`, i, i)})
+	}
+	l.owned = map[job.Partition]*owned{o.partition: o}
+	err = l.settle(t.Context(), &dataError{errors.New("no such number")}, cutBatch(l.sorted(), l.limit))
+	if !pg.TimedOut(err) || l.limit != records/2 {
+		t.Errorf("%v, and the next batch has %d records, want half of %d", err, l.limit, records)
+	}
 }
 
 // TestFewSegmentsWriteAtOnce: a machine with many CPUs must not use up the connections by which leases are renewed.
