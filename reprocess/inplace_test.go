@@ -49,9 +49,8 @@ func TestWhatIsNotInTheHashIsAppliedInPlace(t *testing.T) {
 	if got := w.shown(); got != 0 {
 		t.Errorf("serve.where hides the row; readers see %d", got)
 	}
-	if got := w.text(indexNames); !strings.Contains(got, "(n)") {
-		t.Errorf("the index is not made: %s", got)
-	}
+	// The watch of the deployment before may still act on the layout that it read, and does it again by the new one.
+	w.await("the index being made", func() bool { return strings.Contains(w.text(indexNames), "(n)") })
 	if got := w.text(`SELECT message FROM kappactl.event WHERE kind = 'applied'`); !strings.Contains(got, "serve.where, serve.indexes") {
 		t.Errorf("history says %q", got)
 	}
@@ -62,9 +61,7 @@ func TestWhatIsNotInTheHashIsAppliedInPlace(t *testing.T) {
 	back := w.stage("aaa")
 	w.finish(back.Deployment, "", job.ExitOK)
 	w.exact()
-	if got := w.text(indexNames); strings.Contains(got, "(n)") {
-		t.Errorf("the index is still there: %s", got)
-	}
+	w.await("the index being dropped", func() bool { return !strings.Contains(w.text(indexNames), "(n)") })
 	if got := w.text(`SELECT count(*)::text FROM kappactl.version`); got != "1" {
 		t.Errorf("%s versions: something was staged anew", got)
 	}

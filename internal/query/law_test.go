@@ -277,6 +277,7 @@ func near(a, b string, exact bool) bool {
 
 func (l *law) compare(what string, layout job.Layout, want, got [][]string) {
 	l.t.Helper()
+	want, got = unsigned(layout, want), unsigned(layout, got)
 	ok := len(want) == len(got)
 	for i := 0; ok && i < len(want); i++ {
 		for j, v := range layout.View {
