@@ -59,7 +59,7 @@ func TestPromoteIsFinishedByAnotherAgent(t *testing.T) {
 		select {
 		case <-doomed.done: // the command may have its answer already: that is written in the flip's own transaction
 		case <-time.After(90 * time.Second):
-			t.Fatalf("no agent was killed at %s", point)
+			t.Fatalf("no agent was killed at %s; %v says %+v", point, args, <-result)
 		}
 		survivor := w.serve()
 		if o := <-result; o.code != 0 {
