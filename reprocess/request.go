@@ -165,9 +165,9 @@ func nothingTo(name job.Name, verb Verb, st jobVersions) error {
 			phases += "."
 		}
 	}
-	does := map[Verb]string{Rollback: "roll back"}[verb]
-	if does == "" {
-		does = string(verb)
+	does := string(verb)
+	if verb == Rollback {
+		does = "roll back"
 	}
 	return refuse(job.ExitConflict, next, "job %q has no version to %s.%s", name, does, phases)
 }

@@ -3,9 +3,10 @@ package reprocess
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/kappactl/kappactl/internal/job"
 )
@@ -241,13 +242,7 @@ func holding(w Whole, parts []Judged) Judged {
 func within(v job.Verdict) bool { return v == job.Ready || v == job.Holding }
 
 // grouped prints a count with a comma before each three digits, as it stands in tables too.
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
-		text = text[:i] + "," + text[i:]
-	}
-	return text
-}
+func grouped(n int64) string { return humanize.Comma(n) }
 
 // words prints a duration to the second, or to the millisecond below one.
 func words(d time.Duration) string {

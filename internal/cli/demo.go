@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/devstack"
+	"github.com/kappactl/kappactl/internal/devstack/postgres"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/render"
@@ -57,14 +58,11 @@ func runDemo(ctx context.Context, o demoOptions) error {
 	started := o.sys.Now()
 	dir := o.data
 	if dir == "" {
-		temp, err := os.MkdirTemp("", "kappactl-demo-")
+		temp, err := postgres.TempFolder()
 		if err != nil {
 			return fmt.Errorf("make the demo's folder: %w", err)
 		}
 		defer func() { _ = errors.Join(devstack.Remove(filepath.Join(temp, "stack")), os.RemoveAll(temp)) }()
-		if err := os.Chmod(temp, 0o711); err != nil { // as root the account that runs PostgreSQL has to get in
-			return fmt.Errorf("make the demo's folder: %w", err)
-		}
 		dir = temp
 	}
 	dir, err := filepath.Abs(dir)

@@ -44,7 +44,7 @@ func TestTwoPromotesAtOnceHaveOneWinner(t *testing.T) {
 // is answered, and does not come to the point: then it is killed from here, at that place in the flip all the same.
 func (a *agent) diesAt(point string, result chan outcome) {
 	a.w.t.Helper()
-	patience := 90 * time.Second
+	behind := point == "promote.flipped" || point == "promote.answered" // the commit
 	select {
 	case <-a.done:
 		return
@@ -53,16 +53,17 @@ func (a *agent) diesAt(point string, result chan outcome) {
 		if o.code != 0 {
 			a.w.t.Fatalf("no agent was killed at %s: %+v", point, o)
 		}
-		if point == "promote.flipped" || point == "promote.answered" {
-			patience = 5 * time.Second
-		}
 	case <-time.After(100 * time.Second):
 		a.w.t.Fatalf("no agent was killed at %s, and no answer came", point)
+	}
+	patience := 90 * time.Second
+	if behind {
+		patience = 5 * time.Second
 	}
 	select {
 	case <-a.done:
 	case <-time.After(patience):
-		if patience > 5*time.Second {
+		if !behind {
 			a.w.t.Fatalf("no agent was killed at %s, though the command was done", point)
 		}
 		a.kill()
