@@ -23,8 +23,8 @@ type agent struct {
 	done chan error
 }
 
-// logbook keeps what the agent says and finds its address in it. The agent's output goroutine writes it, so it is guarded
-// by found and read only after the process has ended.
+// logbook keeps what the agent says and finds its address in it. The agent's output goroutine writes it, so it is
+// guarded by found and read only after the process has ended.
 type logbook struct {
 	text  bytes.Buffer
 	found chan string
@@ -48,7 +48,10 @@ func (b *bench) serve(ctx context.Context, dsn string) (*agent, error) {
 	if b.profile != "" {
 		args = append(args, "--pprof")
 	}
-	a := &agent{cmd: exec.CommandContext(ctx, b.binary, args...), log: &logbook{found: make(chan string, 1)}, done: make(chan error, 1)}
+	a := &agent{
+		cmd: exec.CommandContext(ctx, b.binary, args...), log: &logbook{found: make(chan string, 1)},
+		done: make(chan error, 1),
+	}
 	a.cmd.Env, a.cmd.Dir, a.cmd.Stderr = b.env(dsn), b.folder, a.log
 	a.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	a.cmd.Cancel = func() error { return a.cmd.Process.Signal(syscall.SIGTERM) }

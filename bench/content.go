@@ -44,8 +44,8 @@ func pageview(r *rand.Rand, i, n int) (value []byte, page, hour int, duration in
 // scatter is a prime: i*scatter modulo the number of records visits every record once, in no order that helps anybody.
 const scatter = 2_654_435_761
 
-// events is n records of about 168 bytes whose key is one of keys, each as often as the others; with as many keys as records each
-// record is a group of its own.
+// events is n records of about 168 bytes whose key is one of keys, each as often as the others; with as many keys as
+// records each record is a group of its own.
 func (b *bench) events(name string, n, keys int) content {
 	return content{
 		name: name, records: n, partitions: b.partitions, codec: b.codec, keys: keys,
@@ -63,10 +63,13 @@ func (b *bench) events(name string, n, keys int) content {
 	}
 }
 
-// texts is n records of size bytes: page views with a text of words, which compresses about as well as text does, or of one word again
-// and again, which compresses to almost nothing.
+// texts is n records of size bytes: page views with a text of words, which compresses about as well as text does, or of
+// one word again and again, which compresses to almost nothing.
 func texts(name string, n, size, partitions int, codec string, uniform bool) content {
-	words := []string{"alpha", "river", "stone", "cloud", "green", "paper", "light", "seven", "north", "glass", "metal", "story", "field", "ocean"}
+	words := []string{
+		"alpha", "river", "stone", "cloud", "green", "paper", "light", "seven", "north", "glass", "metal", "story", "field",
+		"ocean",
+	}
 	c := content{name: name, records: n, partitions: partitions, codec: codec, keys: pages}
 	if size >= largeRecord {
 		c.largest = size + 1<<10

@@ -151,12 +151,14 @@ func (m *measure) look(ctx context.Context, dsn string, began time.Time, t topic
 		return err
 	}
 	var rows, records, sum int64
-	err = conn.QueryRow(ctx, `SELECT count(*), sum(views)::bigint, sum(total)::bigint FROM public.rolled_up`).Scan(&rows, &records, &sum)
+	err = conn.QueryRow(ctx, `SELECT count(*), sum(views)::bigint, sum(total)::bigint FROM public.rolled_up`).Scan(&rows,
+		&records, &sum)
 	if err != nil {
 		return err
 	}
 	if records != t.records || t.keys != 0 && (rows != t.keys || sum != t.sum) {
-		return fmt.Errorf("the view has %d rows with %d records and a sum of %d: want %d, %d and %d", rows, records, sum, t.keys, t.records, t.sum)
+		return fmt.Errorf("the view has %d rows with %d records and a sum of %d: want %d, %d and %d", rows, records, sum,
+			t.keys, t.records, t.sum)
 	}
 	return nil
 }
@@ -181,7 +183,8 @@ func (m *measure) steps(ctx context.Context, conn *pgx.Conn, began time.Time) er
 			m.Steps["workers "+k] += v
 		}
 	}
-	rows, err = conn.Query(ctx, `SELECT 'build ' || substr(kind, 7), (detail ->> 'seconds')::double precision FROM kappactl.event WHERE kind LIKE 'built.%'`)
+	rows, err = conn.Query(ctx,
+		`SELECT 'build ' || substr(kind, 7), (detail ->> 'seconds')::double precision FROM kappactl.event WHERE kind LIKE 'built.%'`)
 	if err != nil {
 		return err
 	}
@@ -191,7 +194,7 @@ func (m *measure) steps(ctx context.Context, conn *pgx.Conn, began time.Time) er
 	if err != nil {
 		return err
 	}
-	rows, err = conn.Query(ctx, `SELECT kind || ' ' || message, at FROM kappactl.event ORDER BY id`)
+	rows, err = conn.Query(ctx, `SELECT concat_ws(' ', kind, detail ->> 'to'), at FROM kappactl.event ORDER BY id`)
 	if err != nil {
 		return err
 	}

@@ -81,7 +81,8 @@ func (b *bench) flipBench(ctx context.Context) (err error) {
 	if f.Errors > 0 {
 		return fmt.Errorf("%d reads failed", f.Errors)
 	}
-	b.say("%d flips under %d readers: %d reads, %d errors, median %s, p99 %s, longest %s", b.flips, flipReaders, f.Reads, f.Errors,
+	b.say("%d flips under %d readers: %d reads, %d errors, median %s, p99 %s, longest %s", b.flips, flipReaders, f.Reads,
+		f.Errors,
 		seconds(f.Median), seconds(f.P99), seconds(f.Longest))
 	return nil
 }
@@ -111,7 +112,8 @@ func (b *bench) readers(ctx context.Context, dsn string) (stop func() flipped, e
 				began := time.Now()
 				var views int64
 				// Not under reading: a read that is cut off at the end would count as an error.
-				err := conn.QueryRow(ctx, "SELECT views FROM public.rolled_up WHERE url = '/products/page-001' LIMIT 1").Scan(&views)
+				err := conn.QueryRow(ctx,
+					"SELECT views FROM public.rolled_up WHERE url = '/products/page-001' LIMIT 1").Scan(&views)
 				waits[i] = append(waits[i], time.Since(began).Seconds())
 				if err != nil || views == 0 {
 					failures[i]++

@@ -42,8 +42,10 @@ func (b *bench) limits(ctx context.Context) ([]measure, error) {
 }
 
 func (b *bench) limit(ctx context.Context, gogc string) (measure, error) {
-	cmd := exec.CommandContext(ctx, b.self, consumeCommand, "-brokers", strings.Join(b.brokers, ","), "-topic", b.views.name,
-		"-clients", strconv.Itoa(b.workers), "-partitions", strconv.Itoa(b.partitions), "-records", strconv.FormatInt(b.views.records, 10))
+	cmd := exec.CommandContext(ctx, b.self, consumeCommand, "-brokers", strings.Join(b.brokers, ","), "-topic",
+		b.views.name,
+		"-clients", strconv.Itoa(b.workers), "-partitions", strconv.Itoa(b.partitions), "-records",
+		strconv.FormatInt(b.views.records, 10))
 	cmd.Stderr, cmd.Env = b.progress, append(os.Environ(), "GOGC="+gogc)
 	out, err := cmd.Output()
 	if err != nil {
@@ -54,7 +56,8 @@ func (b *bench) limit(ctx context.Context, gogc string) (measure, error) {
 		return measure{}, err
 	}
 	if c.Records != b.views.records || c.Bytes != b.views.bytes {
-		return measure{}, fmt.Errorf("consumed %d records of %d bytes, the topic has %d of %d", c.Records, c.Bytes, b.views.records, b.views.bytes)
+		return measure{}, fmt.Errorf("consumed %d records of %d bytes, the topic has %d of %d", c.Records, c.Bytes,
+			b.views.records, b.views.bytes)
 	}
 	return measure{Records: c.Records, Bytes: c.Bytes, Served: c.Seconds, CPU: c.CPU, Peak: c.Peak}, nil
 }
@@ -102,9 +105,13 @@ func consumeChild(ctx context.Context, args []string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(total)
 }
 
-// consume reads share records with the fetch settings of a replay worker: 1 MiB at once, one byte is enough, 250 ms wait.
-func consume(ctx context.Context, brokers string, from map[string]map[int32]kgo.Offset, share int64, c *consumed) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.ConsumePartitions(from), kgo.FetchMinBytes(1),
+// consume reads share records with the fetch settings of a replay worker: 1 MiB at once, one byte is enough, 250 ms
+// wait.
+func consume(ctx context.Context, brokers string, from map[string]map[int32]kgo.Offset, share int64,
+	c *consumed,
+) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.ConsumePartitions(from),
+		kgo.FetchMinBytes(1),
 		kgo.FetchMaxPartitionBytes(1<<20), kgo.FetchMaxBytes(1<<20), kgo.FetchMaxWait(250*time.Millisecond))
 	if err != nil {
 		return err

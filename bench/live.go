@@ -17,8 +17,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// liveJob rolls up what arrives; newest says how far the view has come.
-const liveJob = `job: live
+// rolledUpJob rolls up the records of a topic as they arrive; its arguments are job, topic and view. newest is the
+// highest seq that the view has read.
+const rolledUpJob = `job: %s
 source:
   topics: [%s]
   format: json
@@ -27,8 +28,7 @@ query: |
   SELECT url, date_trunc('hour', ts) AS hour, count(*) AS views, sum(duration_ms) AS total, max(seq) AS newest
   FROM source
   GROUP BY url, hour
-serve: {view: public.rolled_up}
-live: {lanes: %d}
+serve: {view: public.%s}
 ready: {stable_for: 0s}
 promote: auto
 `
@@ -36,7 +36,6 @@ promote: auto
 // following is what a version showed that followed live records.
 type following struct {
 	Partitions int     `json:"partitions"`
-	Lanes      int     `json:"lanes"`
 	Agents     int     `json:"agents"`
 	Rate       float64 `json:"records_per_second"` // as produced
 	Seconds    float64 `json:"seconds"`
@@ -51,31 +50,28 @@ type following struct {
 	Peak       int64   `json:"peak_bytes"`         // of the largest agent
 }
 
-// liveBench follows live records with one agent, in one lane and in four, over 1, 4 and 16 partitions, then with two agents.
+// liveBench follows live records with one agent over 1, 4 and 16 partitions, then with two agents.
 func (b *bench) liveBench(ctx context.Context) error {
-	var all []following
-	for _, lanes := range []int{1, 4} {
-		for _, partitions := range []int{1, 4, 16} {
-			all = append(all, following{Partitions: partitions, Lanes: lanes, Agents: 1})
-		}
-	}
-	for _, lanes := range []int{1, 2} {
-		all = append(all, following{Partitions: 16, Lanes: lanes, Agents: 2})
-	}
-	for _, f := range all {
+	for _, f := range []following{
+		{Partitions: 1, Agents: 1},
+		{Partitions: 4, Agents: 1},
+		{Partitions: 16, Agents: 1},
+		{Partitions: 16, Agents: 2},
+	} {
 		if err := b.follow(ctx, &f); err != nil {
-			return fmt.Errorf("%d agents, %d lanes, %d partitions: %w", f.Agents, f.Lanes, f.Partitions, err)
+			return fmt.Errorf("%d agents, %d partitions: %w", f.Agents, f.Partitions, err)
 		}
 		b.result.Live = append(b.result.Live, f)
-		b.say("live, %d agents, %d lanes, %d partitions: %.0f records/s, p50 %.0f ms, p99 %.0f ms, longest %.0f ms, %.1f commits/s of %.0f ms, %.2f cores",
-			f.Agents, f.Lanes, f.Partitions, f.Rate, f.P50*1000, f.P99*1000, f.Longest*1000, f.Commits, f.Commit*1000, f.CPU)
+		b.say("live, %d agents, %d partitions: %.0f records/s, p50 %.0f ms, p99 %.0f ms, longest %.0f ms, %.1f commits/s "+
+			"of %.0f ms, %.2f cores",
+			f.Agents, f.Partitions, f.Rate, f.P50*1000, f.P99*1000, f.Longest*1000, f.Commits, f.Commit*1000, f.CPU)
 	}
 	return nil
 }
 
 // follow deploys the job on an empty topic, produces into it, and looks when records become visible.
 func (b *bench) follow(ctx context.Context, f *following) (err error) {
-	name := fmt.Sprintf("live-%d-%d-%d", f.Agents, f.Lanes, f.Partitions)
+	name := fmt.Sprintf("live-%d-%d", f.Agents, f.Partitions)
 	if err := b.makeTopic(ctx, name, f.Partitions, 0); err != nil {
 		return err
 	}
@@ -99,7 +95,7 @@ func (b *bench) follow(ctx context.Context, f *following) (err error) {
 		agents = append(agents, a)
 	}
 	path := filepath.Join(b.folder, name+".yaml")
-	if err := os.WriteFile(path, fmt.Appendf(nil, liveJob, name, f.Lanes), 0o600); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, rolledUpJob, "live", name, "rolled_up"), 0o600); err != nil {
 		return err
 	}
 	if _, _, err := b.command(ctx, dsn, "deploy", path); err != nil {
@@ -110,7 +106,8 @@ func (b *bench) follow(ctx context.Context, f *following) (err error) {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := until(ctx, conn, `SELECT count(DISTINCT owner) = $1 AND count(*) = count(owner) FROM kappactl.position`, f.Agents); err != nil {
+	if err := until(ctx, conn, `SELECT count(DISTINCT owner) = $1 AND count(*) = count(owner) FROM kappactl.position`,
+		f.Agents); err != nil {
 		return fmt.Errorf("every agent follows partitions: %w", err)
 	}
 	return b.measureLive(ctx, f, name, conn, agents)
@@ -144,7 +141,9 @@ func (b *bench) measureLive(ctx context.Context, f *following, name string, conn
 		return err
 	}
 	profile()
-	if err := until(ctx, conn, `SELECT coalesce(sum(views), 0) = $1 AND coalesce(sum(total), 0) = $2 FROM public.rolled_up`, p.records, p.sum); err != nil {
+	if err := until(ctx, conn,
+		`SELECT coalesce(sum(views), 0) = $1 AND coalesce(sum(total), 0) = $2 FROM public.rolled_up`, p.records,
+		p.sum); err != nil {
 		return fmt.Errorf("the view shows the %d records: %w", p.records, err)
 	}
 	if f.Samples = len(waits); f.Samples < 100 {

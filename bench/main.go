@@ -34,6 +34,7 @@ type options struct {
 	liveRate    int
 	keys        []int
 	growth      []int
+	jobs        []int
 	matrixBytes int
 	within      time.Duration
 }
@@ -50,11 +51,15 @@ const (
 	partGrowth  = "growth"
 	partLive    = "live"
 	partFlip    = "flip"
+	partJobs    = "jobs"
 	partMatrix  = "matrix"
 )
 
 func parts() []string {
-	return []string{partLimit, partDeploy, partOne, partFlights, partStreams, partFlink, partKeys, partGrowth, partLive, partFlip, partMatrix}
+	return []string{
+		partLimit, partDeploy, partOne, partFlights, partStreams, partFlink, partKeys, partGrowth, partLive, partFlip,
+		partJobs, partMatrix,
+	}
 }
 
 func main() {
@@ -107,6 +112,7 @@ func (b *bench) all(ctx context.Context) {
 		{[]string{partGrowth}, b.growthBench},
 		{[]string{partLive}, b.liveBench},
 		{[]string{partFlip}, b.flipBench},
+		{[]string{partJobs}, b.jobsBench},
 		{[]string{partMatrix}, b.matrixBench},
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.within)
@@ -141,13 +147,16 @@ func (b *bench) keep() error {
 
 func parse(args []string, progress io.Writer) (options, error) {
 	var o options
-	what, documents, keys, growth := strings.Join(parts(), ","), "", "1000,100000,1000000,10000000", "1000000,3000000,10000000,30000000"
+	what, documents, keys, growth := strings.Join(parts(),
+		","), "", "1000,100000,1000000,10000000", "1000000,3000000,10000000,30000000"
+	jobs := "1,10,100,1000"
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(progress)
 	f.IntVar(&o.records, "records", 10_000_000, "records of the page view topic, and of the topic of many keys")
 	f.IntVar(&o.partitions, "partitions", 4, "partitions of the topics")
 	f.IntVar(&o.rounds, "rounds", 3, "rounds; the medians are printed")
-	f.IntVar(&o.peerRounds, "peer-rounds", 0, "in how many of the rounds the peers, which take longest, run too (0: in all)")
+	f.IntVar(&o.peerRounds, "peer-rounds", 0,
+		"in how many of the rounds the peers, which take longest, run too (0: in all)")
 	f.IntVar(&o.workers, "workers", 0, "replay workers, and consuming clients of the limit (0: one a CPU)")
 	f.StringVar(&o.codec, "compression", "none", "of the page view topic: none, lz4 or zstd")
 	f.StringVar(&what, "what", what, "what to measure, separated by commas")
@@ -156,13 +165,16 @@ func parse(args []string, progress io.Writer) (options, error) {
 	f.IntVar(&o.flips, "flips", 100, "promotes and rollbacks of the flip benchmark, together")
 	f.DurationVar(&o.live, "live", time.Minute, "how long each live measurement lasts")
 	f.IntVar(&o.liveRate, "live-rate", 20_000, "records a second of the live measurements")
-	f.StringVar(&keys, "keys", keys, "distinct keys of the replays of many keys; more than -records is as many as -records")
+	f.StringVar(&keys, "keys", keys,
+		"distinct keys of the replays of many keys; more than -records is as many as -records")
 	f.StringVar(&growth, "growth", growth, "records of the replays that show growth")
+	f.StringVar(&jobs, "jobs", jobs, "live versions that one agent has")
 	f.IntVar(&o.matrixBytes, "matrix-bytes", 200_000_000, "bytes of each topic of the matrix")
 	f.DurationVar(&o.within, "within", 2*time.Hour, "end then; what was measured by then is written")
 	f.StringVar(&o.json, "json", "", "file to write all measurements to")
 	f.StringVar(&o.from, "from", "", "measure nothing and take the measurements from this file of -json")
-	f.StringVar(&documents, "write", "", "documents, separated by commas, to put tables into, between their bench markers; plots go to images/ beside each")
+	f.StringVar(&documents, "write", "",
+		"documents, separated by commas, to put tables into, between their bench markers; plots go to images/ beside each")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -175,13 +187,15 @@ func parse(args []string, progress io.Writer) (options, error) {
 			return o, fmt.Errorf("-what %s: want some of %s", w, strings.Join(parts(), ","))
 		}
 	}
-	var err1, err2 error
+	var err1, err2, err3 error
 	o.keys, err1 = numbers("keys", keys)
 	o.growth, err2 = numbers("growth", growth)
-	if err := errors.Join(err1, err2); err != nil {
+	o.jobs, err3 = numbers("jobs", jobs)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return o, err
 	}
-	if f.NArg() > 0 || min(o.records, o.rounds, o.partitions, o.flips, o.liveRate, o.matrixBytes) < 1 || o.workers < 0 || o.live < time.Second {
+	if f.NArg() > 0 || min(o.records, o.rounds, o.partitions, o.flips, o.liveRate, o.matrixBytes) < 1 || o.workers < 0 ||
+		o.live < time.Second {
 		return o, fmt.Errorf("arguments %q make no sense: see -help", args)
 	}
 	return o, nil

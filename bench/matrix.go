@@ -7,8 +7,8 @@ import (
 
 const hugeRecord = 5_000_000
 
-// cells are the kinds of topic: compressions, partitions, sizes of a record; records larger than a fetch; and those that unpack to hundreds
-// of times what was fetched.
+// cells are the kinds of topic: compressions, partitions, sizes of a record; records larger than a fetch; and those
+// that unpack to hundreds of times what was fetched.
 func cells() []cell {
 	var out []cell
 	for _, size := range []int{100, 1_000, 10_000} {
@@ -49,7 +49,8 @@ func (b *bench) matrixBench(ctx context.Context) error {
 		}
 		c.measure = m
 		b.result.Matrix = append(b.result.Matrix, c)
-		b.say("%s bytes, %s, %d partitions: %.0f MB/s, peak %.0f MB", c.kind(), c.Codec, c.Partitions, c.throughput()/1e6, float64(m.Peak)/1e6)
+		b.say("%s bytes, %s, %d partitions: %.0f MB/s, peak %.0f MB", c.kind(), c.Codec, c.Partitions, c.throughput()/1e6,
+			float64(m.Peak)/1e6)
 	}
 	return nil
 }

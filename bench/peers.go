@@ -48,8 +48,8 @@ func (b *bench) peer(ctx context.Context, name string, args ...string) *exec.Cmd
 	return cmd
 }
 
-// streams runs the rollup in Kafka Streams, from the start of its process until its output topic, read committed, holds the
-// whole result.
+// streams runs the rollup in Kafka Streams, from the start of its process until its output topic, read committed, holds
+// the whole result.
 func (b *bench) streams(ctx context.Context) ([]measure, error) {
 	if err := installPeer(ctx, "streams"); err != nil {
 		return nil, err
@@ -59,7 +59,8 @@ func (b *bench) streams(ctx context.Context) ([]measure, error) {
 	if err := b.makeTopic(ctx, out, b.partitions, 0); err != nil {
 		return nil, err
 	}
-	cmd := b.peer(ctx, "streams", strings.Join(b.brokers, ","), b.views.name, out, strconv.Itoa(b.workers), b.folder+"/"+out)
+	cmd := b.peer(ctx, "streams", strings.Join(b.brokers, ","), b.views.name, out, strconv.Itoa(b.workers), b.folder+"/"+
+		out)
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -83,7 +84,8 @@ func (b *bench) streams(ctx context.Context) ([]measure, error) {
 
 // awaitStreams reads the output until the newest value of every key adds up to the whole topic, and checks it.
 func (b *bench) awaitStreams(ctx context.Context, out string) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(b.brokers...), kgo.ConsumeTopics(out), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	cl, err := kgo.NewClient(kgo.SeedBrokers(b.brokers...), kgo.ConsumeTopics(out),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	if err != nil {
 		return err
@@ -131,7 +133,9 @@ func (b *bench) flink(ctx context.Context) ([]measure, error) {
 	}
 	defer conn.Close(ctx)
 	for _, table := range flinkTables {
-		if _, err := conn.Exec(ctx, fmt.Sprintf("CREATE TABLE %s (url text, hour timestamp, views bigint, total bigint, PRIMARY KEY (url, hour))", table)); err != nil {
+		if _, err := conn.Exec(ctx,
+			fmt.Sprintf("CREATE TABLE %s (url text, hour timestamp, views bigint, total bigint, PRIMARY KEY (url, hour))",
+				table)); err != nil {
 			return nil, err
 		}
 	}
@@ -198,7 +202,8 @@ func (b *bench) timeRuns(cmd *exec.Cmd) ([]measure, error) {
 
 func (b *bench) checkTable(ctx context.Context, conn *pgx.Conn, table string) error {
 	var rows, records, sum int64
-	err := conn.QueryRow(ctx, "SELECT count(*), coalesce(sum(views), 0)::bigint, coalesce(sum(total), 0)::bigint FROM "+table).Scan(&rows, &records, &sum)
+	err := conn.QueryRow(ctx, "SELECT count(*), coalesce(sum(views), 0)::bigint, coalesce(sum(total), 0)::bigint FROM "+
+		table).Scan(&rows, &records, &sum)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,8 @@ func lineChart(title string, panels []panel) string {
 			}
 			return x, y
 		}
-		d.add(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="%s"/>`+"\n", left, height-bottom, left+each-side, height-bottom, muted)
+		d.add(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="%s"/>`+"\n", left, height-bottom, left+each-side,
+			height-bottom, muted)
 		var path []string
 		for _, q := range p.points {
 			x, y := place(q)

@@ -30,16 +30,31 @@ func scalePlot(title string, all []scale, x func(scale) float64) string {
 	return lineChart(title, []panel{per, memory})
 }
 
+// jobsPlot shows what an agent uses over the number of its versions, while there is nothing to read.
+func (r *result) jobsPlot() string {
+	rate := panel{title: "transactions a second", format: "%.0f"}
+	cores := panel{title: "cores of the agent", format: "%.2f"}
+	memory := panel{title: "memory of the agent, MB", format: "%.0f"}
+	for _, c := range r.Jobs {
+		x := float64(c.Jobs)
+		rate.points = append(rate.points, point{x, c.Transactions, short(x)})
+		cores.points = append(cores.points, point{x, c.CPU, short(x)})
+		memory.points = append(memory.points, point{x, float64(c.Memory) / 1e6, short(x)})
+	}
+	return lineChart("Live versions with nothing to read", []panel{rate, cores, memory})
+}
+
 // livePlot shows how soon records are visible.
 func (r *result) livePlot() string {
 	var bars []bar
 	for _, f := range r.Live {
 		bars = append(bars, bar{
-			label: fmt.Sprintf("%s, %s, %s", many(f.Partitions, "partition"), many(f.Lanes, "lane"), many(f.Agents, "agent")),
+			label: fmt.Sprintf("%s, %s", many(f.Partitions, "partition"), many(f.Agents, "agent")),
 			note:  fmt.Sprintf("%.0f ms (p50 %.0f)", f.P99*1000, f.P50*1000), value: f.P99, ours: true,
 		})
 	}
-	return barChart(fmt.Sprintf("From produce to visible in the view, 99th percentile, at %s records/s", thousands(int64(r.Live[0].Rate+50)/100*100)), bars)
+	return barChart(fmt.Sprintf("From produce to visible in the view, 99th percentile, at %s records/s",
+		thousands(int64(r.Live[0].Rate+50)/100*100)), bars)
 }
 
 func many(n int, what string) string {

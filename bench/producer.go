@@ -12,7 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// producer writes records at a steady rate, and among them probes: numbered records with a key of their own on every partition.
+// producer writes records at a steady rate, and among them probes: numbered records with a key of their own on every
+// partition.
 type producer struct {
 	client     *kgo.Client
 	rate       int
@@ -33,7 +34,8 @@ const (
 )
 
 func (b *bench) newProducer(name string, partitions int) (*producer, error) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.brokers...), kgo.DefaultProduceTopic(name), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.brokers...), kgo.DefaultProduceTopic(name),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()),
 		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.ProducerLinger(5*time.Millisecond))
 	return &producer{client: client, rate: b.liveRate, partitions: partitions, sent: make([][]time.Time, partitions)}, err
 }
@@ -43,11 +45,12 @@ func (p *producer) run(ctx context.Context, random *rand.Rand) error {
 	var once sync.Once
 	var failed error
 	produce := func(partition int, value []byte) {
-		p.client.Produce(context.WithoutCancel(ctx), &kgo.Record{Value: value, Partition: int32(partition)}, func(_ *kgo.Record, err error) {
-			if err != nil {
-				once.Do(func() { failed = err })
-			}
-		})
+		p.client.Produce(context.WithoutCancel(ctx), &kgo.Record{Value: value, Partition: int32(partition)},
+			func(_ *kgo.Record, err error) {
+				if err != nil {
+					once.Do(func() { failed = err })
+				}
+			})
 	}
 	tick := time.NewTicker(produceEvery)
 	defer tick.Stop()
@@ -59,7 +62,8 @@ func (p *producer) run(ctx context.Context, random *rand.Rand) error {
 		case now := <-tick.C:
 			for want := int64(now.Sub(began).Seconds() * float64(p.rate)); p.records < want; {
 				duration := random.Int64N(5000)
-				produce(int(p.records)%p.partitions, liveRecord(fmt.Sprintf("/products/page-%03d", random.IntN(pages)), duration, 0))
+				produce(int(p.records)%p.partitions,
+					liveRecord(fmt.Sprintf("/products/page-%03d", random.IntN(pages)), duration, 0))
 				p.sum += duration
 				p.records++
 			}
@@ -96,8 +100,8 @@ func liveRecord(url string, duration int64, seq int) []byte {
 	return append(value, `,"agent":"Mozilla/5.0 (X11; Linux 6.1)","session":"0123456789abcdef"}`...)
 }
 
-// watch polls the view for the newest probe of each partition and returns how many seconds each probe took to become visible. It ends
-// when all that were produced are, after done.
+// watch polls the view for the newest probe of each partition and returns how many seconds each probe took to become
+// visible. It ends when all that were produced are, after done.
 func (p *producer) watch(ctx context.Context, conn *pgx.Conn, done <-chan struct{}) ([]float64, error) {
 	names, place := make([]string, p.partitions), map[string]int{}
 	for n := range names {
@@ -115,14 +119,16 @@ func (p *producer) watch(ctx context.Context, conn *pgx.Conn, done <-chan struct
 			return nil, ctx.Err()
 		case <-tick.C:
 		}
-		rows, err := conn.Query(ctx, `SELECT url, newest FROM public.rolled_up WHERE hour = $1::timestamptz AND url = ANY($2)`, liveHour, names)
+		rows, err := conn.Query(ctx,
+			`SELECT url, newest FROM public.rolled_up WHERE hour = $1::timestamptz AND url = ANY($2)`, liveHour, names)
 		if err != nil {
 			return nil, err
 		}
 		var url string
 		var newest int
 		found := map[int]int{}
-		if _, err := pgx.ForEachRow(rows, []any{&url, &newest}, func() error { found[place[url]] = newest; return nil }); err != nil {
+		if _, err := pgx.ForEachRow(rows, []any{&url, &newest},
+			func() error { found[place[url]] = newest; return nil }); err != nil {
 			return nil, err
 		}
 		now := time.Now()

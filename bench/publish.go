@@ -12,8 +12,8 @@ import (
 func opening(name string) string { return "<!-- bench:" + name + " -->\n" }
 func closing(name string) string { return "<!-- /bench:" + name + " -->" }
 
-// publish puts what was measured into the documents. Sections that were not measured stay as they are, and a document is replaced whole
-// or not at all.
+// publish puts what was measured into the documents. Sections that were not measured stay as they are, and a document
+// is replaced whole or not at all.
 func (r *result) publish(documents []string) error {
 	var all error
 	for _, path := range documents {

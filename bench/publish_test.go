@@ -18,7 +18,7 @@ func sample() *result {
 	r.add(limitName+" (franz-go, 2 clients)", limit)
 	r.add("kappactl deploy, 2 workers", m)
 	r.Keys = []scale{{1000, m}, {10_000_000, m}}
-	r.Live = []following{{Partitions: 4, Lanes: 1, Agents: 1, Rate: 20_000, Seconds: 60, P50: 0.15, P99: 0.3}}
+	r.Live = []following{{Partitions: 4, Agents: 1, Rate: 20_000, Seconds: 60, P50: 0.15, P99: 0.3}}
 	return r
 }
 

@@ -22,6 +22,7 @@ type result struct {
 	Live   []following          `json:"live,omitempty"`
 	Keys   []scale              `json:"keys,omitempty"`
 	Growth []scale              `json:"growth,omitempty"`
+	Jobs   []crowd              `json:"jobs,omitempty"`
 	Matrix []cell               `json:"matrix,omitempty"`
 	Failed []failure            `json:"failed,omitempty"`
 }

@@ -25,9 +25,17 @@ func (b *bench) variants() []variant {
 	clients := fmt.Sprintf("%s (franz-go, %d clients)", limitName, min(b.workers, b.partitions))
 	return []variant{
 		{partLimit, []string{clients, "the same, garbage collected as Go does by itself"}, b.limits},
-		{partDeploy, []string{fmt.Sprintf("kappactl deploy, %d workers", b.workers)}, deploy("pageviews", viewsJob, b.workers, &b.views)},
+		{
+			partDeploy,
+			[]string{fmt.Sprintf("kappactl deploy, %d workers", b.workers)},
+			deploy("pageviews", viewsJob, b.workers, &b.views),
+		},
 		{partOne, []string{"kappactl deploy, 1 worker"}, deploy("pageviews", viewsJob, 1, &b.views)},
-		{partFlights, []string{fmt.Sprintf("kappactl deploy, %d workers, 3 M flights", b.workers)}, deploy("flights", flightsJob, b.workers, &b.flights)},
+		{
+			partFlights,
+			[]string{fmt.Sprintf("kappactl deploy, %d workers, 3 M flights", b.workers)},
+			deploy("flights", flightsJob, b.workers, &b.flights),
+		},
 		{partStreams, []string{fmt.Sprintf("Kafka Streams, %d threads", b.workers)}, b.streams},
 		{partFlink, []string{fmt.Sprintf("Flink SQL cold, parallelism %d", b.workers), "Flink SQL warm"}, b.flink},
 	}
@@ -36,8 +44,8 @@ func (b *bench) variants() []variant {
 // limitName begins the name of the row that ratios refer to.
 const limitName = "reading the topic, doing nothing"
 
-// rounds runs all variants in turn, so that what else the machine does hits all of them. A variant that fails is noted and takes no
-// part in later rounds.
+// rounds runs all variants in turn, so that what else the machine does hits all of them. A variant that fails is noted
+// and takes no part in later rounds.
 func (b *bench) rounds(ctx context.Context) error {
 	if err := b.writeRounds(ctx); err != nil {
 		return err

@@ -37,8 +37,8 @@ type content struct {
 	codec      string
 	keys       int // how many keys there may be
 	largest    int // bytes of a record, when it is more than a broker takes by itself
-	// record gives record i: its value, which of the keys it counts for, and the amount that is summed. The value may share its memory
-	// with those of other records only where it does not change.
+	// record gives record i: its value, which of the keys it counts for, and the amount that is summed. The value may
+	// share its memory with those of other records only where it does not change.
 	record func(r *rand.Rand, i int) (value []byte, key int, amount int64)
 }
 
@@ -53,7 +53,8 @@ func (b *bench) write(ctx context.Context, c content) (topic, error) {
 		return t, err
 	}
 	cl, err := kgo.NewClient(kgo.SeedBrokers(b.brokers...), kgo.DefaultProduceTopic(t.name),
-		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(codec), kgo.ProducerBatchMaxBytes(int32(max(1_000_000, c.largest+1<<16))),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerBatchCompression(codec),
+		kgo.ProducerBatchMaxBytes(int32(max(1_000_000, c.largest+1<<16))),
 		kgo.MaxBufferedRecords(200_000), kgo.MaxBufferedBytes(128<<20), kgo.ProducerLinger(10*time.Millisecond))
 	if err != nil {
 		return t, err
@@ -83,7 +84,8 @@ func (b *bench) write(ctx context.Context, c content) (topic, error) {
 			t.keys++
 		}
 	}
-	b.say("wrote %d records of %.0f bytes to %s in %.1fs, compression %s", t.records, float64(t.bytes)/float64(t.records), t.name, time.Since(began).Seconds(), c.codec)
+	b.say("wrote %d records of %.0f bytes to %s in %.1fs, compression %s", t.records, float64(t.bytes)/float64(t.records),
+		t.name, time.Since(began).Seconds(), c.codec)
 	return t, failed
 }
 
@@ -128,7 +130,8 @@ func (b *bench) writeFlights(ctx context.Context) error {
 	}
 	b.flights = topic{name: "flights"}
 	loaded, err := devstack.Load(ctx, devstack.LoadConfig{
-		Kafka: kafka.Config{Brokers: b.brokers}, File: strings.TrimSpace(string(file)), Topic: b.flights.name, Partitions: b.partitions,
+		Kafka: kafka.Config{Brokers: b.brokers}, File: strings.TrimSpace(string(file)), Topic: b.flights.name,
+		Partitions: b.partitions,
 	})
 	if err != nil {
 		return err

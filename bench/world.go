@@ -50,7 +50,10 @@ func (b *bench) open(ctx context.Context) (err error) {
 	if b.workers == 0 {
 		b.workers = runtime.NumCPU()
 	}
-	b.result = result{Began: time.Now().UTC(), CPUs: runtime.NumCPU(), Workers: b.workers, Partitions: b.partitions, Codec: b.codec, Commit: commit(ctx)}
+	b.result = result{
+		Began: time.Now().UTC(), CPUs: runtime.NumCPU(), Workers: b.workers, Partitions: b.partitions, Codec: b.codec,
+		Commit: commit(ctx),
+	}
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
@@ -111,7 +114,8 @@ func (b *bench) build(ctx context.Context) error {
 	return cmd.Run()
 }
 
-// startPostgres starts a server with its usual durability: a replay's commits wait for the disk as they do in production.
+// startPostgres starts a server with its usual durability: a replay's commits wait for the disk as they do in
+// production.
 func (b *bench) startPostgres(ctx context.Context) error {
 	bin, err := postgres.Find(ctx, "")
 	if err != nil {

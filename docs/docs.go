@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the documents of this folder, by name.
 //
-//go:embed exit-codes.md cli-output.md hooks.md job-file.md queries.md
+//go:embed exit-codes.md cli-output.md hooks.md job-file.md queries.md settings.md
 var Files embed.FS

@@ -2,47 +2,49 @@ package reprocess
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // abort ends a candidate before its flip; its controller removes what is left of it.
-func (c *Controller) abort(ctx context.Context, a actor, ref job.Ref) error {
-	return c.overRows(ctx, Abort, ref, func(tx *pg.Tx) error { return c.abortIn(ctx, tx, a, ref) })
+func (c *Controller) abort(ctx context.Context, a ledger.Actor, ref job.Ref, args ledger.Args) error {
+	return c.overRows(ctx, ledger.Abort, ref, args, func(tx *pg.Tx) error { return c.abortIn(ctx, tx, a, ref) })
 }
 
-func (c *Controller) abortIn(ctx context.Context, tx *pg.Tx, a actor, ref job.Ref) error {
-	if _, err := a.begin(ctx, tx, ref.Job); err != nil {
+func (c *Controller) abortIn(ctx context.Context, tx *pg.Tx, a ledger.Actor, ref job.Ref) error {
+	if _, err := a.Begin(ctx, tx, ref.Job); err != nil {
 		return err
 	}
-	st, err := readState(ctx, tx, ref)
+	st, err := ledger.ReadState(ctx, tx, ref)
 	if err != nil || st.Phase == job.Aborted {
 		return err
 	}
-	onlyFlips := st.Phase == job.Standby && st.FlipOnly && st.open()
+	onlyFlips := st.Phase == job.Standby && st.FlipOnly && st.Open()
 	switch {
 	case onlyFlips:
-	case candidate(st.Phase):
-		if err := stepVersion(ctx, tx, ref, st.Phase, AbortAsked); err != nil {
+	case ledger.Candidate(st.Phase):
+		if err := stepVersion(ctx, tx, ref, st.Phase, ledger.AbortAsked); err != nil {
 			return err
 		}
 	default:
-		return refuse(job.ExitConflict, abortInstead(st), "%s is %s: it can no longer be aborted", ref, st.Phase)
+		return ledger.RefuseFor(job.ExitConflict, abortInstead(st), reason.CannotAbort(ref, st.Phase))
 	}
-	text := fmt.Sprintf("%s was aborted by %s", ref, a.by)
-	if err := endDeployment(ctx, tx, st.ID, job.DeployAborted, Answer{Code: job.ExitFailed, Text: text, Next: "kappactl deploy FILE"}); err != nil {
+	aborted := reason.AbortedBy(ref, a.By)
+	answer := ledger.Answer{Code: job.ExitFailed, Reason: aborted, Next: "kappactl deploy FILE"}
+	if err := ledger.EndDeployment(ctx, tx, st.ID, ledger.Aborted, answer); err != nil {
 		return err
 	}
-	e := st.entry("abort", "%s", text)
-	e.By = a.by
-	return addEvent(ctx, tx, e)
+	e := st.Entry(ledger.EventAbort, aborted)
+	e.By, e.Role = a.By, a.Role
+	return ledger.AddEvent(ctx, tx, e)
 }
 
-func abortInstead(st *state) string {
+func abortInstead(st *ledger.State) string {
 	if st.Phase == job.Live {
-		return "kappactl rollback " + st.Job
+		return st.RollbackCommand()
 	}
 	return "kappactl status " + st.Job
 }

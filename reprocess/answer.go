@@ -2,105 +2,86 @@ package reprocess
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/internal/retry"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// Answer does what a request asks for and answers it. It returns an error when another try may succeed, as when the
-// database is away, and nil when the request is answered, taken over by somebody else, or ctx ended.
+// Answer does what a request asks for and answers it, as ledger.Perform describes.
 func (c *Controller) Answer(ctx context.Context, request, claim int64) error {
-	r, err := readRequest(ctx, c.Pool, request, claim)
-	if errors.Is(err, errLost) || ctx.Err() != nil {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var args Args
-	if err := json.Unmarshal([]byte(r.Args), &args); err != nil {
-		return writeAnswer(ctx, c.Pool, r.ID, claim, Answer{Code: job.ExitUsage, Text: "the request's arguments cannot be read"})
-	}
-	a := actor{request: r.ID, claim: claim, by: r.By}
-	ref := job.Ref{Job: job.Name(r.Job), Number: job.Number(r.Number)}
-	c.Log.Info("request", "request", r.ID, "verb", r.Verb, "job", r.Job, "version", ref.Number.String(), "by", r.By)
-	err = c.act(ctx, a, r.Verb, ref, args)
-	c.hit(FaultPromoteAnswered)
-	return c.conclude(ctx, a, err)
+	return ledger.Perform(ctx, c.Pool, c.Log, request, claim,
+		func(ctx context.Context, a ledger.Actor, verb ledger.Verb, ref job.Ref, args ledger.Args) error {
+			err := c.act(ctx, a, verb, ref, args)
+			c.hit(FaultPromoteAnswered)
+			return c.final(ctx, a, err)
+		})
 }
 
 // act does one verb. The flips, pause and resume answer in their own transaction.
-func (c *Controller) act(ctx context.Context, a actor, verb Verb, ref job.Ref, args Args) error {
+func (c *Controller) act(ctx context.Context, a ledger.Actor, verb ledger.Verb, ref job.Ref, args ledger.Args) error {
 	var err error
 	switch verb {
-	case Promote:
-		_, err = c.promote(ctx, a, ref, args)
-	case Rollback:
-		_, err = c.rollback(ctx, a, ref, args)
-	case Pause:
-		_, err = c.pause(ctx, a, ref)
-	case Resume:
-		_, err = c.resume(ctx, a, ref, args.AcceptGap)
-	case Abort:
-		if err = c.abort(ctx, a, ref); err == nil {
-			err = c.awaitEnd(ctx, a, ref, fmt.Sprintf("%s is aborted", ref))
+	case ledger.Promote:
+		err = c.promote(ctx, a, ref, args)
+	case ledger.Rollback:
+		err = c.rollback(ctx, a, ref, args)
+	case ledger.Pause:
+		err = c.pause(ctx, a, ref, args)
+	case ledger.Resume:
+		err = c.resume(ctx, a, ref, args)
+	case ledger.Abort:
+		if err = c.abort(ctx, a, ref, args); err == nil {
+			err = c.awaitEnd(ctx, a, ref, reason.Aborted(ref))
 		}
-	case Retire:
+	case ledger.Retire:
 		if err = c.retire(ctx, a, ref, args); err == nil {
-			err = c.awaitEnd(ctx, a, ref, retiredWords(ref))
+			err = c.awaitEnd(ctx, a, ref, retired(ref))
 		}
-	case Drop:
+	case ledger.Drop:
 		err = c.drop(ctx, a, ref.Job, args)
-	case Adopt:
+	case ledger.Adopt:
 		err = c.adopt(ctx, a, ref.Job, args)
 	default:
-		err = refuse(job.ExitUsage, "", "this release does not know the request %q; it is answered by a newer one", verb)
+		err = ledger.UnknownVerb(verb)
+	}
+	if errors.Is(err, errDryRun) {
+		return a.Answer(ctx, c.Pool, reason.Reason{}, "")
 	}
 	return err
 }
 
-func retiredWords(ref job.Ref) string {
+func retired(ref job.Ref) reason.Reason {
 	if ref.Adopted() {
-		return fmt.Sprintf("%s is retired; table %s stays: it was there before the job", ref, ref.Table())
+		return reason.Retired(ref, ref.Table())
 	}
-	return fmt.Sprintf("%s is retired; its table is gone", ref)
+	return reason.Retired(ref, "")
 }
 
-// conclude answers what the act did not answer itself.
-func (c *Controller) conclude(ctx context.Context, a actor, err error) error {
-	switch {
-	case err == nil || errors.Is(err, errLost):
-		return nil
-	case ctx.Err() != nil:
-		return nil
-	case pg.Unreachable(err):
+// final makes an answer of an error that is neither a refusal nor one after which another try may succeed.
+func (c *Controller) final(ctx context.Context, a ledger.Actor, err error) error {
+	_, refused := ledger.AnswerOf(err)
+	if err == nil || refused || errors.Is(err, ledger.ErrLost) || ctx.Err() != nil || pg.Unreachable(err) {
 		return err
 	}
-	answer, ok := answerOf(err)
-	if !ok {
-		answer = Answer{Code: job.ExitFailed, Text: err.Error()}
-		c.Log.Error("request failed", "request", a.request, "error", err)
-	}
-	if err := writeAnswer(ctx, c.Pool, a.request, a.claim, answer); err != nil && !errors.Is(err, errLost) {
-		return err
-	}
-	return nil
+	c.Log.Error("request failed", "request", a.Request, "error", err)
+	return ledger.RefuseFor(job.ExitFailed, "", reason.Error(err))
 }
 
 // awaitEnd answers when nothing of a version is left.
-func (c *Controller) awaitEnd(ctx context.Context, a actor, ref job.Ref, text string) error {
+func (c *Controller) awaitEnd(ctx context.Context, a ledger.Actor, ref job.Ref, ended reason.Reason) error {
 	for {
-		v, err := readVersion(ctx, c.Pool, ref)
+		v, err := ledger.ReadVersion(ctx, c.Pool, ref)
 		if err != nil {
 			return err
 		}
 		if v.EndedAt != nil || v.Phase == job.Standby { // an abort of a deployment that only flips ends nothing
-			return a.answer(ctx, c.Pool, text, "kappactl status "+string(ref.Job))
+			return a.Answer(ctx, c.Pool, ended, "kappactl status "+string(ref.Job))
 		}
-		if !sleep(ctx, c.config.Tick/4) {
+		if retry.Sleep(ctx, c.config.Tick/4) != nil {
 			return ctx.Err()
 		}
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 // small fails once readers see 150 or more.
@@ -29,7 +31,7 @@ func TestAFailingCheckAfterTheFlipRollsBackByItselfWhileReadersRead(t *testing.T
 		t.Error("a hash that was rolled back needs --again")
 	}
 	events, err := w.store.History(t.Context(), "counts", new(job.Number(2)), 1)
-	if err != nil || len(events) != 1 || events[0].Kind != "taken back" {
+	if err != nil || len(events) != 1 || events[0].Kind != "taken_back" {
 		t.Errorf("the history of v2 ends with %+v (%v)", events, err)
 	}
 	if c := w.check(2, "small"); c.Failures != 2 || c.Stage != job.CheckAfter || c.Offsets["events/0"] != 200 {
@@ -50,26 +52,26 @@ func TestAfterTheFlipADiffCheckComparesWithThePreviousVersionAndNoAnswerOnlyAlar
 			return got.Stage == job.CheckAfter && got.Outcome == "pass" && (got.Diff == nil || got.Diff.A == "v1" && got.Diff.Same == 1)
 		})
 	}
-	w.must(1, reprocess.Pause, reprocess.Args{})
+	w.must(1, ledger.Pause, ledger.Args{})
 	for _, name := range []string{"close_to_live", "named"} {
 		w.await("no answer", func() bool {
 			got := w.check(2, name)
 			return got.Outcome == "no answer" && got.Detail == "v1, which was live before, is paused"
 		})
 	}
-	w.event("check without answer", 2)
-	w.must(1, reprocess.Resume, reprocess.Args{})
+	w.event("check_without_answer", 2)
+	w.must(1, ledger.Resume, ledger.Args{})
 	w.await("an answer again", func() bool { return w.check(2, "close_to_live").Outcome == "pass" })
 	if w.live() != "v2" || w.deployment(s.Deployment).State != job.Observing {
 		t.Errorf("live is %s, %+v", w.live(), w.deployment(s.Deployment))
 	}
-	w.event("check passed", 4)
+	w.event("check_passed", 4)
 }
 
 // event waits until there are so many events of a kind about v2.
-func (w *world) event(kind string, want int) {
+func (w *world) event(kind ledger.EventKind, want int) {
 	w.t.Helper()
-	w.await(kind, func() bool {
+	w.await(string(kind), func() bool {
 		events, err := w.store.History(w.t.Context(), "counts", nil, 1000)
 		if err != nil {
 			w.t.Fatal(err)
@@ -88,21 +90,24 @@ func TestReadersThatCannotGoBackByThemselvesAreSaid(t *testing.T) {
 	w := firstLive(t, 100)
 	s := w.stage("bbb", auto, withChecks(small))
 	w.finish(s.Deployment, "live", job.ExitOK)
-	w.must(1, reprocess.Pause, reprocess.Args{})
+	w.must(1, ledger.Pause, ledger.Args{})
 	w.brokers.produce(0, 100)
 	w.await("the message", func() bool { return w.deployment(s.Deployment).Message != "" })
 	d := w.deployment(s.Deployment)
-	has(t, d.Message, `check "small" failed twice in a row`, "readers cannot go back to v1 by themselves", "paused")
+	has(t, d.Message, `check "small" failed twice in a row`, "automatic rollback to v1 failed", "paused")
 	has(t, d.Next, "--stale")
-	w.event("not rolled back", 1)
+	w.event("not_rolled_back", 1)
 	w.await("further failures", func() bool { return w.check(2, "small").Failures >= 6 })
-	if n := w.text(`SELECT count(*)::text FROM kappactl.event WHERE kind = 'check failed'`); n != "2" {
+	if n := w.text(`SELECT count(*)::text FROM kappactl.event WHERE kind = 'check_failed'`); n != "2" {
 		t.Errorf("%s failures are in the history, want the two that decide", n)
+	}
+	if n := w.text(`SELECT count(*)::text FROM kappactl.event WHERE kind = 'not_rolled_back'`); n != "1" {
+		t.Errorf("%s failed rollbacks are in the history, want one for the same cause", n)
 	}
 	if d.State != job.Observing || d.ExitCode != nil || w.live() != "v2" {
 		t.Errorf("%+v", d)
 	}
-	w.must(1, reprocess.Resume, reprocess.Args{})
+	w.must(1, ledger.Resume, ledger.Args{})
 	w.finish(s.Deployment, "settled", job.ExitRolledBack)
 	w.exact()
 }
@@ -111,12 +116,12 @@ func TestAWindowThatEndsWhileReadersCannotGoBackEndsWithTheCheck(t *testing.T) {
 	w := firstLive(t, 100)
 	s := w.stage("bbb", auto, withChecks(small))
 	w.finish(s.Deployment, "live", job.ExitOK)
-	w.must(1, reprocess.Pause, reprocess.Args{})
+	w.must(1, ledger.Pause, ledger.Args{})
 	w.brokers.produce(0, 100)
 	w.await("the message", func() bool { return w.deployment(s.Deployment).Message != "" })
 	w.overdue()
 	d := w.finish(s.Deployment, "settled", job.ExitChecks)
-	has(t, d.Message, `the rollback window of counts/v2 is over and check "small" fails: it returned false`, "readers could not go back to v1", "paused")
+	has(t, d.Message, `the rollback window of counts/v2 is over and check "small" fails: it returned false`, "automatic rollback to v1 failed", "paused")
 	has(t, d.Next, "kappactl deploy FILE")
 	if d.State != job.Settled || w.live() != "v2" {
 		t.Errorf("%+v", d)
@@ -131,11 +136,11 @@ func TestWhatReadersCouldNotGoBackForIsForgottenWhenTheCheckPassesAgain(t *testi
 	bounded := job.Check{Name: "bounded", SQL: `SELECT (SELECT n FROM live) < (SELECT n FROM public.bound)`, When: job.CheckAfter, Every: 20 * time.Millisecond}
 	s := w.stage("bbb", auto, withChecks(bounded))
 	w.finish(s.Deployment, "live", job.ExitOK)
-	w.must(1, reprocess.Pause, reprocess.Args{})
+	w.must(1, ledger.Pause, ledger.Args{})
 	w.await("the message", func() bool { return w.deployment(s.Deployment).Message != "" })
 	w.sql(`UPDATE public.bound SET n = 500`)
 	w.await("no message", func() bool { d := w.deployment(s.Deployment); return d.Message == "" && d.Next == "" })
-	w.event("no rollback needed", 1)
+	w.event("no_rollback_needed", 1)
 	w.sql(`UPDATE public.bound SET n = 50`) // the same cause again is said again
 	w.await("the message again", func() bool { return w.deployment(s.Deployment).Message != "" })
 	w.sql(`UPDATE public.bound SET n = 500`)
@@ -147,23 +152,23 @@ func TestWhatReadersCouldNotGoBackForIsForgottenWhenTheCheckPassesAgain(t *testi
 // TestACheckThatWasChangedInPlaceSpeaksOnlyWhenItHasRun: nobody knows yet that it passes.
 func TestACheckThatWasChangedInPlaceSpeaksOnlyWhenItHasRun(t *testing.T) {
 	w := firstLive(t, 100)
-	below := func(sql string) func(*reprocess.Staging) {
+	below := func(sql string) func(*plan.Staging) {
 		return withChecks(job.Check{Name: "bounded", SQL: sql, When: job.CheckAfter, Every: 20 * time.Millisecond})
 	}
 	s := w.stage("bbb", auto, below(`SELECT n < 50 FROM live`))
 	w.finish(s.Deployment, "live", job.ExitOK)
-	w.must(1, reprocess.Pause, reprocess.Args{})
+	w.must(1, ledger.Pause, ledger.Args{})
 	w.await("the message", func() bool { return w.deployment(s.Deployment).Message != "" })
 	w.stage("bbb", auto, below(`SELECT n < 60 FROM live`))
 	w.await("failures as it stands now", func() bool {
 		return w.text(`SELECT (count(*) > 0)::text FROM kappactl.check_result WHERE definition ->> 'sql' LIKE '%60%' AND failures >= 2`) == "true"
 	})
-	if d := w.deployment(s.Deployment); d.Message == "" || w.text(`SELECT count(*)::text FROM kappactl.event WHERE kind = 'no rollback needed'`) != "0" {
+	if d := w.deployment(s.Deployment); d.Message == "" || w.text(`SELECT count(*)::text FROM kappactl.event WHERE kind = 'no_rollback_needed'`) != "0" {
 		t.Errorf("it fails, and was taken for one that passes: %+v", d)
 	}
 	w.stage("bbb", auto, below(`SELECT n < 500 FROM live`))
 	w.await("no message", func() bool { d := w.deployment(s.Deployment); return d.Message == "" && d.Next == "" })
-	w.event("no rollback needed", 1)
+	w.event("no_rollback_needed", 1)
 	w.stage("bbb", auto, below(`SELECT n < 50 FROM live`))
 	w.await("the message again", func() bool { return w.deployment(s.Deployment).Message != "" })
 	w.stage("bbb", auto, withChecks())
@@ -190,7 +195,7 @@ func TestAnotherAgentFinishesAFlipBackThatDiedAtAnyStep(t *testing.T) {
 			w.brokers.produce(0, 5)
 			w.exact()
 			var flips int
-			if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM kappactl.event WHERE kind = 'rolled back'`).Scan(&flips); err != nil {
+			if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM kappactl.event WHERE kind = 'rolled_back'`).Scan(&flips); err != nil {
 				t.Fatal(err)
 			}
 			if flips != 1 || w.live() != "v1" {

@@ -8,7 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/checks"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 func sql(name, text string) job.Check { return job.Check{Name: name, SQL: text} }
@@ -54,7 +57,7 @@ func TestChecksGateTheFlip(t *testing.T) {
 	if c := w.check(2, "equal"); c.Outcome != "pass" || c.Stage != "before" || c.Offsets["events/0"] != 100 || c.Diff == nil || c.Diff.Same != 1 {
 		t.Errorf("%+v", c)
 	}
-	if a := w.ask(2, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitChecks || !strings.Contains(a.Next, "then kappactl deploy FILE (nothing is replayed)") {
+	if a := w.ask(2, ledger.Promote, ledger.Args{}); a.Code != job.ExitChecks || !strings.Contains(a.Next, "then kappactl deploy FILE (nothing is replayed)") {
 		t.Errorf("promote runs them again: %+v", a)
 	}
 	// The corrected file has the same hash: deploy goes on where it stood.
@@ -66,7 +69,7 @@ func TestChecksGateTheFlip(t *testing.T) {
 }
 
 // check is what a check of a version said last.
-func (w *world) check(number int, name string) reprocess.CheckStatus {
+func (w *world) check(number int, name string) status.Check {
 	w.t.Helper()
 	for _, c := range w.version(number).Checks {
 		if c.Name == name {
@@ -74,11 +77,11 @@ func (w *world) check(number int, name string) reprocess.CheckStatus {
 		}
 	}
 	w.t.Fatalf("v%d has no check %q", number, name)
-	return reprocess.CheckStatus{}
+	return status.Check{}
 }
 
 // twice shows every count doubled.
-func twice(s *reprocess.Staging) { s.Layout.View[0].Finish = `s."n" * 2` }
+func twice(s *plan.Staging) { s.Layout.View[0].Finish = `s."n" * 2` }
 
 func closeToLive(limit job.DiffLimit) job.Check {
 	return job.Check{Name: "close_to_live", Diff: &limit}
@@ -91,14 +94,14 @@ func TestACandidateThatDiffersTooMuchIsNotPromotedAndExamplesSayWhere(t *testing
 	has(t, d.Message, `check "close_to_live": fail: 1 key changed, 0 only in v1, 0 only in v2 (100% of 1, allowed 1%)`, "[] n 100 → 200")
 	has(t, d.Next, "kappactl diff counts v1 v2", "kappactl promote counts v2")
 	c := w.check(2, "close_to_live")
-	if c.Outcome != "fail" || c.Diff.Changed != 1 || len(c.Diff.Examples) != 1 || c.Diff.Examples[0].Kind != reprocess.Changed {
+	if c.Outcome != "fail" || c.Diff.Changed != 1 || len(c.Diff.Examples) != 1 || c.Diff.Examples[0].Kind != checks.Changed {
 		t.Errorf("%+v", c)
 	}
-	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	a := w.ask(2, ledger.Promote, ledger.Args{})
 	if a.Code != job.ExitChecks || w.live() != "v1" {
 		t.Errorf("promote: %+v", a)
 	}
-	has(t, a.Text, "close_to_live", "[] n 100 → 200")
+	has(t, a.Text(), "close_to_live", "[] n 100 → 200")
 	w.stage("bbb", auto, twice, withChecks(closeToLive(job.DiffLimit{MaxChanged: 1})))
 	w.finish(s.Deployment, "live", job.ExitOK)
 }
@@ -135,7 +138,7 @@ func TestACheckThatEndsItsConnectionIsNoAnswerAndTheOthersSayThatTheyDidNotRun(t
 	w := firstLive(t, 100)
 	s := w.stage("bbb", auto, withChecks(sql("passes", `SELECT true`), sql("crashes", `SELECT pg_terminate_backend(pg_backend_pid())`), sql("comes after", `SELECT true`)))
 	d := w.finish(s.Deployment, "live", job.ExitChecks)
-	has(t, d.Message, `check "crashes": no answer: the connection to PostgreSQL ended under it`, `check "comes after": no answer: not run: the connection to PostgreSQL ended under check "crashes"`)
+	has(t, d.Message, `check "crashes": no answer: the connection to PostgreSQL ended during the check`, `check "comes after": no answer: not run: the connection to PostgreSQL ended during check "crashes"`)
 	if c := w.check(2, "passes"); c.Outcome != "pass" {
 		t.Errorf("%+v", c)
 	}
@@ -212,7 +215,7 @@ func TestSQLOfAJobFileBringsNoOtherStatement(t *testing.T) {
 	s := w.stage("bbb", auto, withChecks(sql("fails", `SELECT false`)))
 	w.finish(s.Deployment, "live", job.ExitChecks)
 	for _, text := range []string{"true\n); CREATE TABLE public.injected (x integer); SELECT (true", "true\n); COMMIT; CREATE TABLE public.injected (x integer); SELECT (true"} {
-		again := w.stage("bbb", auto, withChecks(sql("passes", `SELECT true`)), func(in *reprocess.Staging) { in.Layout.Where = text })
+		again := w.stage("bbb", auto, withChecks(sql("passes", `SELECT true`)), func(in *plan.Staging) { in.Layout.Where = text })
 		if d := w.finish(again.Deployment, "live", job.ExitChecks); !strings.Contains(d.Message, "no answer") {
 			t.Errorf("%q: %s", text, d.Message)
 		}
@@ -235,14 +238,14 @@ func TestWhatTheRoleOfChecksLacksIsNamed(t *testing.T) {
 	firstLiveFor(t, w)
 	s := w.stage("bbb", auto, withChecks(sql("passes", `SELECT true`)))
 	d := w.finish(s.Deployment, "live", job.ExitChecks)
-	has(t, d.Message, `check "passes": no answer: `, `role `+ident+` runs checks and may make no temporary objects: GRANT TEMPORARY ON DATABASE `+database+` TO `+ident)
+	has(t, d.Message, `check "passes": no answer: `, `role `+ident+` runs checks and may not create temporary objects: GRANT TEMPORARY ON DATABASE `+database+` TO `+ident)
 	w.sql(`GRANT TEMPORARY ON DATABASE ` + database + ` TO PUBLIC`)
 	w.sql(`REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC`)
-	a := w.ask(2, reprocess.Promote, reprocess.Args{})
-	has(t, a.Text, `check "passes": no answer: `, `role `+ident+` runs checks and may not use the language`, `: GRANT USAGE ON LANGUAGE plpgsql TO `+ident)
+	a := w.ask(2, ledger.Promote, ledger.Args{})
+	has(t, a.Text(), `check "passes": no answer: `, `role `+ident+` runs checks and may not use the language`, `: GRANT USAGE ON LANGUAGE plpgsql TO `+ident)
 	w.sql(`GRANT USAGE ON LANGUAGE plpgsql TO ` + ident)
 	defer w.sql(`REVOKE USAGE ON LANGUAGE plpgsql FROM ` + ident)
-	w.must(2, reprocess.Promote, reprocess.Args{})
+	w.must(2, ledger.Promote, ledger.Args{})
 }
 
 func (w *world) database() (name string) {

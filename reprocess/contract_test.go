@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 // column adds a column to the view.
-func column(c job.ViewColumn) func(*reprocess.Staging) {
-	return func(in *reprocess.Staging) { in.Layout.View = append(in.Layout.View, c) }
+func column(c job.ViewColumn) func(*plan.Staging) {
+	return func(in *plan.Staging) { in.Layout.View = append(in.Layout.View, c) }
 }
 
 func TestAnAddedColumnIsNullAfterARollbackAndIsNotTakenAwayAgain(t *testing.T) {
@@ -20,7 +21,7 @@ func TestAnAddedColumnIsNullAfterARollbackAndIsNotTakenAwayAgain(t *testing.T) {
 	if _, err := w.tryStage("bbb", twice); !errors.As(err, &r) || r.Code != job.ExitUsage || r.Next != "deploy again with --allow-column-change" {
 		t.Fatalf("a new column without the flag: %v", err)
 	}
-	second := w.stage("bbb", twice, auto, func(in *reprocess.Staging) { in.AllowColumnChange = true })
+	second := w.stage("bbb", twice, auto, func(in *plan.Staging) { in.AllowColumnChange = true })
 	w.finish(second.Deployment, "live", job.ExitOK)
 	const row = `SELECT n || ' ' || coalesce(twice::text, 'null') || ' ' || pg_typeof(twice) FROM public.counts`
 	if got := w.text(row); got != "100 200 bigint" {
@@ -30,11 +31,11 @@ func TestAnAddedColumnIsNullAfterARollbackAndIsNotTakenAwayAgain(t *testing.T) {
 		t.Fatalf("a version without the column: %v", err)
 	}
 	has(t, r.Cause, `column "twice" (bigint) would be removed`)
-	w.must(1, reprocess.Rollback, reprocess.Args{})
+	w.must(1, ledger.Rollback, ledger.Args{})
 	if got := w.text(row); got != "100 null bigint" {
 		t.Errorf("after the rollback: %s", got)
 	}
-	w.must(2, reprocess.Promote, reprocess.Args{})
+	w.must(2, ledger.Promote, ledger.Args{})
 	if got := w.text(row); got != "100 200 bigint" {
 		t.Errorf("promoted again: %s", got)
 	}
@@ -43,7 +44,7 @@ func TestAnAddedColumnIsNullAfterARollbackAndIsNotTakenAwayAgain(t *testing.T) {
 func TestAComputedColumnOfAnotherTypeFailsTheDeployBeforeItsReplay(t *testing.T) {
 	w := newWorld(t, 100)
 	w.run(1, nil)
-	code := func(expression string) func(*reprocess.Staging) {
+	code := func(expression string) func(*plan.Staging) {
 		return column(job.ViewColumn{Name: "code", Computed: true, Finish: expression})
 	}
 	w.finish(w.stage("aaa", code(`n::text::varchar(10)`)).Deployment, "live", job.ExitOK)

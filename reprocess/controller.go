@@ -13,26 +13,24 @@ import (
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/internal/retry"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
 // Deps are what a Controller works with.
 type Deps struct {
-	Pool      *pg.Pool
-	Topics    Topics
-	Records   Log
-	Replays   Replays
-	Queue     Queue
-	Positions Positions
-	Gaps      Gaps // nil: gaps are not accepted
-	Tables    Tables
-	Views     Views
-	Removals  Removals
-	Adoptions Adoptions
-	Expiry    Expiry // may be nil: expired rows are then hidden only
-	Hooks     Hooks  // may be nil: nobody is asked
-	Log       *slog.Logger
-	Now       func() time.Time
-	Rand      *rand.Rand
+	Pool    *pg.Pool
+	Brokers Brokers
+	History plan.Histories // nil: jobs read the brokers alone
+	Speed   SpeedLayer
+	Serving Serving
+	Hooks   Hooks // may be nil: nobody is asked
+	Log     *slog.Logger
+	Now     func() time.Time
+	Rand    *rand.Rand
 }
 
 // Config bounds a Controller. Zero fields mean the defaults set in NewController.
@@ -51,6 +49,7 @@ type Config struct {
 	FirstSample     time.Duration // how long a promote waits for the first sample of an agent that has just taken over, default 15 s
 	ChecksRole      string        // the PostgreSQL role that checks run as; empty: the agent's own
 	DropPatience    time.Duration // how long a table may resist a drop before who asked is told, default 10 s
+	Patience        time.Duration // how long work on a candidate may fail before who waits for it is told, default 30 s
 }
 
 // Controller moves versions through their life. It is safe for concurrent use: every deployment and request under a
@@ -59,7 +58,10 @@ type Controller struct {
 	Deps
 	config Config
 	rand   lockedRand
+	began  time.Time          // beats are counted from here
 	hook   func(point string) // of tests, at every fault point
+
+	together *together
 }
 
 // hit passes a fault point.
@@ -97,7 +99,10 @@ func NewController(d Deps, c Config) *Controller {
 	c.CheckFresh = cmp.Or(c.CheckFresh, 30*time.Second)
 	c.FirstSample = cmp.Or(c.FirstSample, 15*time.Second)
 	c.DropPatience = cmp.Or(c.DropPatience, 10*time.Second)
-	return &Controller{Deps: d, config: c, rand: lockedRand{r: d.Rand}}
+	c.Patience = cmp.Or(c.Patience, 30*time.Second)
+	out := &Controller{Deps: d, config: c, rand: lockedRand{r: d.Rand}, began: time.Now()}
+	out.together = newTogether(out)
+	return out
 }
 
 // next is what a pass of the loop asks for.
@@ -109,25 +114,32 @@ const (
 	done              // nothing is left to do for this deployment
 )
 
-// Control looks after the version of a deployment until nothing is left to do, the claim is lost or ctx ends. It returns
-// an error when the caller should try again after a pause, as when the database is away.
+// Control looks after the version of a deployment until nothing is left to do, the claim is lost or ctx ends. A step that fails is tried
+// again, and the version's verdict tells why. It returns an error when the caller should try again after a pause: the
+// database is away.
 func (c *Controller) Control(ctx context.Context, deployment, claim int64) error {
-	w := &watch{c: c, id: deployment, claim: claim, tracks: map[job.Partition]*track{}}
+	w := &watch{c: c, id: deployment, claim: claim, tracks: map[job.Partition]*readiness.Track{}, places: map[job.Ref]job.Positions{}}
 	for {
 		n, err := w.pass(ctx)
+		w.steady = err == nil && n == later && w.settled
 		switch {
-		case errors.Is(err, errGone), ctx.Err() != nil:
+		case errors.Is(err, ledger.ErrGone), ctx.Err() != nil:
 			return nil
-		case errors.Is(err, errLost): // a request moved the version meanwhile: look again
-			if !sleep(ctx, c.config.Tick/10) {
+		case errors.Is(err, ledger.ErrLost): // a request moved the version meanwhile: look again
+			if retry.Sleep(ctx, c.config.Tick/10) != nil {
 				return nil
 			}
-		case err != nil:
+		case pg.Unreachable(err), err != nil && w.phase == "":
 			return fmt.Errorf("control deployment %d: %w", deployment, err)
+		case err != nil:
+			if !w.failed(ctx, err) {
+				return nil
+			}
 		case n == done:
 			return nil
-		case n == later:
-			if !w.rest(ctx) {
+		default:
+			w.failing.Passed()
+			if n == later && !w.rest(ctx) {
 				return nil
 			}
 		}
@@ -139,37 +151,54 @@ type watch struct {
 	c          *Controller
 	id         int64
 	claim      int64
-	tracks     map[job.Partition]*track
+	tracks     map[job.Partition]*readiness.Track
 	seeded     bool
 	good       time.Time // since when every partition is within its limits; zero when one is not
-	dead       []deadCount
+	dead       readiness.DeadLetters
 	back       backing
-	indexes    string    // those that were made last
-	expired    time.Time // when expired rows were deleted last
-	tidy       time.Time // when an automatic retire was tried last
+	indexes    string        // those that were made last
+	unindexed  reason.Reason // why some of them were not
+	expired    time.Time     // when expired rows were deleted last
+	tidy       time.Time     // when an automatic retire was tried last
 	lag        lagSeries
-	ages       ages // of what is unread, as asked at aged
+	ages       readiness.Ages // of what is unread, as asked at aged
 	aged       time.Time
 	alarm      alarm
-	moved      []string // warnings of keys in several partitions, once movedKnown
+	moved      []reason.Reason // warnings of keys in several partitions, once movedKnown
 	movedKnown bool
 
-	// What the last pass left for rest.
+	// Of a version that only follows its topics: what is known of it, so that only what changed is read and written.
+	steady  bool // asked and written together with others
+	settled bool // the last pass found nothing else to do
+	known   *ledger.State
+	places  map[job.Ref]job.Positions
+	noted   noted
+	written map[job.Partition]readiness.Observation
+	kept    time.Time // when the samples were written or noted as still true
+
+	failing readiness.Failing
+	logged  time.Time // when a step that fails was logged last
+
+	// What the last pass was about.
 	job    string
 	number int
-	awaits awaited
+	phase  job.Phase // empty: nothing is known yet
+	paused bool
+	awaits ledger.Awaited
 }
 
 // pass loads the state and does the step of its phase.
 func (w *watch) pass(ctx context.Context) (next, error) {
-	st, err := loadState(ctx, w.c.Pool, w.id, w.claim)
+	st, err := w.load(ctx)
 	if err != nil {
 		return done, err
 	}
 	if st.EndedAt != nil {
 		return done, nil
 	}
-	w.job, w.number, w.awaits = st.Job, st.Number, ""
+	w.job, w.number, w.phase, w.paused = st.Job, st.Number, st.Phase, st.PausedAt != nil
+	w.awaits, w.settled = "", false
+	w.noted = noted{verdict: readiness.Judgement{Verdict: st.Verdict, Reason: st.Reason}, stale: st.StaleSince != nil, warnings: st.Warnings}
 	switch st.Phase {
 	case job.Staged:
 		return w.staged(ctx, st)
@@ -180,7 +209,7 @@ func (w *watch) pass(ctx context.Context) (next, error) {
 	case job.CatchingUp, job.CaughtUp, job.Verified:
 		return w.candidate(ctx, st)
 	case job.Live, job.Standby:
-		if st.ref().Adopted() {
+		if st.Ref().Adopted() {
 			return w.adopted(ctx, st)
 		}
 		return w.serving(ctx, st)
@@ -189,40 +218,53 @@ func (w *watch) pass(ctx context.Context) (next, error) {
 	case job.Retired:
 		return done, nil
 	}
-	return done, fmt.Errorf("%s is in an unknown phase %q", st.ref(), st.Phase)
+	return done, fmt.Errorf("%s is in an unknown phase %q", st.Ref(), st.Phase)
 }
 
-func (c *Controller) log(st *state) *slog.Logger {
+func (c *Controller) log(st *ledger.State) *slog.Logger {
 	return c.Log.With("job", st.Job, "version", job.Number(st.Number).String(), "deployment", st.ID)
 }
 
 // fail ends a candidate that cannot go on.
-func (w *watch) fail(ctx context.Context, st *state, a Answer) (next, error) {
-	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return failVersion(ctx, tx, st, a) })
+func (w *watch) fail(ctx context.Context, st *ledger.State, a ledger.Answer) (next, error) {
+	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return ledger.FailVersion(ctx, tx, st, a) })
 	if err != nil {
 		return done, err
 	}
-	w.c.log(st).Error("version failed", "reason", a.Text)
+	w.c.log(st).Error("version failed", "reason", a.Text())
 	return again, nil
 }
 
-// say notes on the deployment that it cannot go on without a person, once.
-func (w *watch) say(ctx context.Context, st *state, to job.DeploymentState, a Answer) (next, error) {
+// stop moves the deployment to a state in which it cannot continue without a person.
+func (w *watch) stop(ctx context.Context, st *ledger.State, on ledger.DeploymentEvent, a ledger.Answer) (next, error) {
+	return w.say(ctx, st, a, func(tx *pg.Tx) error { return ledger.MoveDeployment(ctx, tx, st, on, a) })
+}
+
+// blocked notes on the deployment that its version cannot continue without a person; its state stays.
+func (w *watch) blocked(ctx context.Context, st *ledger.State, a ledger.Answer) (next, error) {
+	return w.say(ctx, st, a, func(tx *pg.Tx) error { return ledger.SetOutcome(ctx, tx, st, a) })
+}
+
+// say writes an outcome of the deployment and its event.
+func (w *watch) say(ctx context.Context, st *ledger.State, a ledger.Answer, write func(*pg.Tx) error) (next, error) {
 	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := setState(ctx, tx, st, to, &a); err != nil {
+		if err := write(tx); err != nil {
 			return err
 		}
-		return addEvent(ctx, tx, st.entry("waiting", "%s", a.Text))
+		return ledger.AddEvent(ctx, tx, st.Entry(ledger.EventWaiting, a.Reason))
 	})
 	if err != nil {
 		return done, err
 	}
-	w.c.log(st).Info("deployment waits", "state", to, "exit_code", int(a.Code), "reason", a.Text)
+	w.c.log(st).Info("deployment waits", "exit_code", int(a.Code), "reason", a.Text())
 	return again, nil
 }
 
-// during runs f, which may take long, while the version goes on being sampled, so that its numbers stay fresh.
-func (w *watch) during(ctx context.Context, st *state, f func(context.Context) error) error {
+// during runs f, which may take long, while the version goes on being sampled, so that its numbers stay fresh. An abort, a retire, a
+// drop or a pause of the version ends f within a tick; the error is then ErrLost.
+func (w *watch) during(ctx context.Context, st *ledger.State, f func(context.Context) error) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	finished := make(chan error, 1)
 	go func() { finished <- f(ctx) }()
 	tick := time.NewTicker(w.c.config.Tick)
@@ -235,18 +277,20 @@ func (w *watch) during(ctx context.Context, st *state, f func(context.Context) e
 			if _, err := w.sample(ctx, st); err != nil && ctx.Err() == nil {
 				w.c.log(st).Warn("sample", "error", err)
 			}
+			if w.stopped(ctx, st) {
+				end()
+				w.c.log(st).Info("step ended by a person", "outcome", <-finished)
+				return ledger.ErrLost
+			}
 		}
 	}
 }
 
-// sleep waits for d and says false when ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
+// stopped reports whether a person has ended or paused the version since its state was read.
+func (w *watch) stopped(ctx context.Context, st *ledger.State) bool {
+	v, err := ledger.ReadVersion(ctx, w.c.Pool, st.Ref())
+	if err != nil {
+		return false // the next tick asks again
 	}
+	return v.Paused && st.PausedAt == nil || !ledger.Candidate(v.Phase) && v.Phase != job.Live && v.Phase != job.Standby
 }

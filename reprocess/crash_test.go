@@ -11,6 +11,8 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 // killer ends a controller's context at the first passing of a point: what it does after that fails, as after a crash.
@@ -68,9 +70,9 @@ func TestAnotherControllerFinishesADeployThatDiedAtAnyStep(t *testing.T) {
 			stop()
 			w.alone = true
 			defer w.worker()()
-			var s reprocess.Staged
+			var s plan.Staged
 			w.crash(point, func() {
-				s = w.stage("bbb", func(s *reprocess.Staging) { s.Promote = job.PromoteAuto })
+				s = w.stage("bbb", func(s *plan.Staging) { s.Promote = job.PromoteAuto })
 			})
 			w.finish(s.Deployment, "live", job.ExitOK)
 			w.brokers.produce(0, 5)
@@ -86,26 +88,26 @@ func TestAnotherAgentFinishesARequestThatDiedAtAnyStep(t *testing.T) {
 	type act struct {
 		point  string
 		number job.Number
-		verb   reprocess.Verb
+		verb   ledger.Verb
 	}
 	for _, a := range []act{
-		{reprocess.FaultPromoteHeld, 2, reprocess.Promote},
-		{reprocess.FaultPromoteChecked, 2, reprocess.Promote},
-		{reprocess.FaultPromoteFlipping, 2, reprocess.Promote},
-		{reprocess.FaultPromoteFlipped, 2, reprocess.Promote},
-		{reprocess.FaultPromoteAnswered, 2, reprocess.Promote},
-		{reprocess.FaultPromoteFlipping, 1, reprocess.Rollback},
-		{reprocess.FaultPromoteFlipped, 1, reprocess.Rollback},
-		{reprocess.FaultRetireMarked, 1, reprocess.Retire},
-		{reprocess.FaultRetireDropped, 1, reprocess.Retire},
+		{reprocess.FaultPromoteHeld, 2, ledger.Promote},
+		{reprocess.FaultPromoteChecked, 2, ledger.Promote},
+		{reprocess.FaultPromoteFlipping, 2, ledger.Promote},
+		{reprocess.FaultPromoteFlipped, 2, ledger.Promote},
+		{reprocess.FaultPromoteAnswered, 2, ledger.Promote},
+		{reprocess.FaultPromoteFlipping, 1, ledger.Rollback},
+		{reprocess.FaultPromoteFlipped, 1, ledger.Rollback},
+		{reprocess.FaultRetireMarked, 1, ledger.Retire},
+		{reprocess.FaultRetireDropped, 1, ledger.Retire},
 	} {
 		t.Run(string(a.verb)+" "+a.point, func(t *testing.T) {
 			w := newWorld(t, 100, 50)
 			stop := w.run(1, nil)
 			w.finish(w.stage("aaa").Deployment, "", job.ExitOK)
 			w.finish(w.stage("bbb").Deployment, "", job.ExitOK)
-			if a.verb != reprocess.Promote {
-				w.must(2, reprocess.Promote, reprocess.Args{})
+			if a.verb != ledger.Promote {
+				w.must(2, ledger.Promote, ledger.Args{})
 			}
 			stop()
 			w.alone = true
@@ -113,7 +115,7 @@ func TestAnotherAgentFinishesARequestThatDiedAtAnyStep(t *testing.T) {
 			var id int64
 			w.crash(a.point, func() {
 				var err error
-				id, err = w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Number: a.number, Verb: a.verb, Args: reprocess.Args{Now: true}})
+				id, err = w.store.Ask(t.Context(), ledger.Request{Job: "counts", Number: a.number, Verb: a.verb, Args: ledger.Args{Now: true}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -124,11 +126,11 @@ func TestAnotherAgentFinishesARequestThatDiedAtAnyStep(t *testing.T) {
 			w.brokers.produce(0, 5)
 			w.exact()
 			var flips int
-			if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM kappactl.event WHERE kind IN ('promoted', 'rolled back') AND number = @number`,
+			if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM kappactl.event WHERE kind IN ('promoted', 'rolled_back') AND number = @number`,
 				pgx.NamedArgs{"number": int(a.number)}).Scan(&flips); err != nil {
 				t.Fatal(err)
 			}
-			want := map[reprocess.Verb]int{reprocess.Promote: 1, reprocess.Rollback: 2, reprocess.Retire: 1}[a.verb]
+			want := map[ledger.Verb]int{ledger.Promote: 1, ledger.Rollback: 2, ledger.Retire: 1}[a.verb]
 			if flips != want {
 				t.Errorf("%d flips to v%d, want %d", flips, a.number, want)
 			}

@@ -9,11 +9,13 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 // removal is the plan of a drop.
-func (w *world) removal(keepView bool) (reprocess.Removal, error) {
-	return w.store.Removal(w.t.Context(), "counts", keepView, w.views, w.views)
+func (w *world) removal(keepView bool) (plan.Removal, error) {
+	return w.store.Removal(w.t.Context(), "counts", keepView, w.views)
 }
 
 // left counts what is there of the job: relations, then rows of the control tables.
@@ -41,7 +43,7 @@ func TestDropRemovesEverythingOfAJobButItsHistory(t *testing.T) {
 	if len(plan.Drops) != 3 || len(plan.Aborts) != 1 || len(plan.Groups) != 3 || !plan.DropsView || plan.Live == nil || *plan.Live != "v2" {
 		t.Errorf("%+v", plan)
 	}
-	w.must(0, reprocess.Drop, reprocess.Args{})
+	w.must(0, ledger.Drop, ledger.Args{})
 	if relations, rows := w.left(); relations != 0 || rows != 0 {
 		t.Errorf("%d relations and %d rows are left", relations, rows)
 	}
@@ -52,7 +54,7 @@ func TestDropRemovesEverythingOfAJobButItsHistory(t *testing.T) {
 	if d, err := w.store.Dropped(t.Context(), "counts"); err != nil || d == nil || d.By != "ann" {
 		t.Errorf("%+v %v", d, err)
 	}
-	if _, err := w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Verb: reprocess.Drop}); !errors.Is(err, reprocess.ErrNotFound) {
+	if _, err := w.store.Ask(t.Context(), ledger.Request{Job: "counts", Verb: ledger.Drop}); !errors.Is(err, ledger.ErrNotFound) {
 		t.Error(err)
 	}
 	s := w.stage("ddd")
@@ -67,7 +69,7 @@ func TestDropKeepsTheViewWhenAsked(t *testing.T) {
 	w := firstLive(t, 100)
 	w.finish(w.stage("bbb", auto).Deployment, "live", job.ExitOK)
 	w.sql(`CREATE VIEW public.report AS SELECT n FROM public.counts`)
-	w.must(0, reprocess.Drop, reprocess.Args{KeepView: true})
+	w.must(0, ledger.Drop, ledger.Args{KeepView: true})
 	if relations, rows := w.left(); relations != 2 || rows != 0 || w.shown() != 100 {
 		t.Errorf("%d relations and %d rows are left; the view shows %d", relations, rows, w.shown())
 	}
@@ -85,12 +87,12 @@ func TestDropRefusesWhatIsInUse(t *testing.T) {
 	refused := func(keepView bool, words ...string) {
 		t.Helper()
 		_, err := w.removal(keepView)
-		a := w.ask(0, reprocess.Drop, reprocess.Args{KeepView: keepView})
+		a := w.ask(0, ledger.Drop, ledger.Args{KeepView: keepView})
 		var r *job.Refusal
-		if !errors.As(err, &r) || a.Code != job.ExitConflict || r.Cause != a.Text || r.Next != a.Next {
+		if !errors.As(err, &r) || a.Code != job.ExitConflict || r.Cause != a.Text() || r.Next != a.Next {
 			t.Fatalf("the plan says %v, the agent %+v", err, a)
 		}
-		has(t, a.Text+" "+a.Next, words...)
+		has(t, a.Text()+" "+a.Next, words...)
 		if w.live() != "v2" || w.shown() != 100 {
 			t.Errorf("live is %s, the view shows %d", w.live(), w.shown())
 		}
@@ -111,18 +113,18 @@ func TestATableThatCannotBeDroppedIsSaidAndTheDropGoesOnLater(t *testing.T) {
 	w.sql(`CREATE FUNCTION public.stay() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
 		IF EXISTS (SELECT FROM pg_event_trigger_dropped_objects() WHERE object_name = 'counts__v1') THEN RAISE EXCEPTION 'not today'; END IF; END $$;
 		CREATE EVENT TRIGGER stay ON sql_drop EXECUTE FUNCTION public.stay()`)
-	id, err := w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Verb: reprocess.Drop})
+	id, err := w.store.Ask(t.Context(), ledger.Request{Job: "counts", Verb: ledger.Drop})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := w.answer(id); a.Code != job.ExitConflict || !strings.Contains(a.Text, "not today") {
+	if a := w.answer(id); a.Code != job.ExitConflict || !strings.Contains(a.Text(), "not today") {
 		t.Errorf("%+v", a)
 	}
 	if _, err := w.tryStage("bbb"); err == nil || !strings.Contains(err.Error(), "being dropped") {
 		t.Error(err)
 	}
 	w.sql(`DROP EVENT TRIGGER stay`)
-	w.must(0, reprocess.Drop, reprocess.Args{})
+	w.must(0, ledger.Drop, ledger.Args{})
 	if relations, rows := w.left(); relations != 0 || rows != 0 {
 		t.Errorf("%d relations and %d rows are left", relations, rows)
 	}
@@ -141,7 +143,7 @@ func TestAnotherAgentFinishesADropThatDiedAtAnyStep(t *testing.T) {
 			var id int64
 			w.crash(point, func() {
 				var err error
-				if id, err = w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Verb: reprocess.Drop}); err != nil {
+				if id, err = w.store.Ask(t.Context(), ledger.Request{Job: "counts", Verb: ledger.Drop}); err != nil {
 					t.Fatal(err)
 				}
 			})

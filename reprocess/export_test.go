@@ -1,9 +1,17 @@
 package reprocess
 
-import "time"
+import (
+	"context"
 
-// WarnFrom makes status warn of transactions that are open for old and of tables with this many dead rows.
-func (s *Store) WarnFrom(old time.Duration, dead int64) { s.old, s.dead = old, dead }
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+)
+
+// LockVersions takes the locks of a flip on the rows of two versions.
+func LockVersions(ctx context.Context, tx *pg.Tx, a, b job.Ref) error {
+	return ledger.LockVersions(ctx, tx, a, b)
+}
 
 // SetHook calls f at every fault point of the controller.
 func (c *Controller) SetHook(f func(point string)) { c.hook = f }

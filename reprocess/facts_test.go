@@ -8,6 +8,9 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pgtest"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/checks"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 func TestFactsOfAVersionComeFromItsFileItsPositionsItsSegmentsAndItsChecks(t *testing.T) {
@@ -23,23 +26,24 @@ func TestFactsOfAVersionComeFromItsFileItsPositionsItsSegmentsAndItsChecks(t *te
 			('pageviews', 1, gen_random_uuid(), 'pageviews', 0, 8, 9, 'open', '2026-01-03T00:00:00Z'),
 			('pageviews', 1, gen_random_uuid(), 'pageviews', 1, 0, 9, 'open', '2026-01-02T00:00:00Z')`, nil)
 	exec(t, pool, `INSERT INTO kappactl.check_result (deployment, job, number, name, stage, definition, outcome, detail, seconds, positions, diff, failures, at)
-		SELECT d.id, d.job, d.number, c.name, c.stage, '{}', c.outcome, c.detail, 0.5, '{"pageviews/0": 9}', c.diff::jsonb, c.failures, c.at::timestamptz
-		FROM kappactl.deployment d, (VALUES ('not_empty', 'before', 'pass', '', NULL, 0, '2026-01-01T12:00:00Z'),
-			('sane', 'before', 'pass', '', NULL, 0, '2026-01-01T12:00:00Z'),
-			('sane', 'after', 'fail', 'too many', '{"changed": 3}', 1, '2026-01-01T12:00:01Z')) AS c (name, stage, outcome, detail, diff, failures, at)`, nil)
+		SELECT d.id, d.job, d.number, c.name, c.stage, '{}', c.outcome, c.detail::jsonb, 0.5, '{"pageviews/0": 9}', c.diff::jsonb, c.failures, c.at::timestamptz
+		FROM kappactl.deployment d, (VALUES ('not_empty', 'before', 'pass', '{}', NULL, 0, '2026-01-01T12:00:00Z'),
+			('sane', 'before', 'pass', '{}', NULL, 0, '2026-01-01T12:00:00Z'),
+			('sane', 'after', 'fail', '{"code": "check_error", "args": {"cause": "too many"}}', '{"changed": 3}', 1, '2026-01-01T12:00:01Z')) AS c (name, stage, outcome, detail, diff, failures, at)`, nil)
 	facts, err := s.Facts(t.Context(), "pageviews")
 	if err != nil {
 		t.Fatal(err)
 	}
 	before, after := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), time.Date(2026, 1, 1, 12, 0, 1, 0, time.UTC)
 	deadline := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
-	want := map[string]Facts{"v1": {
+	want := map[string]status.Facts{"v1": {
 		Ready: in.Spec.Ready, Starts: map[string]int64{"pageviews/0": 7, "pageviews/1": 0}, Segments: 3, Done: 1, Deadline: &deadline,
-		Checks: []CheckStatus{
+		Checks: []status.Check{
 			{Name: "not_empty", When: "before", Stage: "before", Outcome: "pass", At: &before, Seconds: 0.5, Offsets: map[string]int64{"pageviews/0": 9}},
 			{
-				Name: "sane", When: "both", Stage: "after", Outcome: "fail", Detail: "too many", At: &after, Seconds: 0.5, Failures: 1,
-				Offsets: map[string]int64{"pageviews/0": 9}, Diff: &Diff{Changed: 3},
+				Name: "sane", When: "both", Stage: "after", Outcome: "fail", Detail: "too many", DetailCode: reason.CodeCheckError,
+				At: &after, Seconds: 0.5, Failures: 1,
+				Offsets: map[string]int64{"pageviews/0": 9}, Diff: &checks.Diff{Changed: 3},
 			},
 			{Name: "never_run", When: "after"},
 		},

@@ -2,193 +2,100 @@ package reprocess
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"encoding/json"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-const (
-	// slowLock bounds the waits for our own rows in a flip.
-	slowLock = 2 * time.Second
-	// slowFlip bounds how long the transaction of a flip may stand still: once it has the view's lock, readers wait for it.
-	slowFlip = 3 * time.Second
-)
+// slowFlip bounds how long the transaction of a flip may stand still: once it has the view's lock, readers wait for it.
+const slowFlip = 3 * time.Second
 
-// flip is one try to make readers see another version.
+// flip is one try to make readers see another version: the steps that promote and rollback share.
 type flip struct {
-	actor actor
-	st    *state // of the version that becomes live
+	c     *Controller
+	actor ledger.Actor
+	st    *ledger.State // of the version that becomes live
 	from  *job.Ref
-	args  Args
+	args  ledger.Args
 	back  bool // a rollback
+	began time.Time
 
 	by      string // holder of the barrier; empty when there is none
-	line    line
-	ignored []Blocker            // readers with an older snapshot that were not waited for
-	behind  string               // how far a version is that readers go back to although it is behind; empty when it is not
-	took    func() time.Duration // since the try began
+	line    ledger.Boundary
+	ignored []ledger.Blocker // readers with an older snapshot that were not waited for
+	behind  reason.Reason    // how far a version is that readers go back to although it is behind; zero when it is not
+	outcome reason.Reason    // what the flip did
 }
 
-// until repeats try, with jitter, while it may still succeed and the deadline is not over.
-func (c *Controller) until(ctx context.Context, verb Verb, ref job.Ref, try func(context.Context) (string, error)) (string, error) {
-	began := c.Now()
-	for {
-		text, err := try(ctx)
-		if err == nil || !heals(err) {
-			return text, err
-		}
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		if c.Now().Sub(began) >= c.config.PromoteDeadline {
-			return "", c.gaveUp(verb, ref, err)
-		}
-		every := c.config.RetryEvery
-		if !sleep(ctx, every+time.Duration(c.rand.int64n(int64(every/2)))) {
-			return "", ctx.Err()
-		}
-	}
-}
-
-// overRows repeats a transaction on rows of a job that others lock or move at the same moment, as agents do when they renew leases.
-func (c *Controller) overRows(ctx context.Context, verb Verb, ref job.Ref, act func(*pg.Tx) error) error {
-	_, err := c.until(ctx, verb, ref, func(ctx context.Context) (string, error) {
-		err := c.Pool.ReadCommitted(ctx, act)
-		if pg.Retryable(err) {
-			err = &tryAgain{cause: "rows of the job are in use", err: err}
-		}
-		return "", err
-	})
-	return err
-}
-
-// gaveUp lists what the tries were stopped by.
-func (c *Controller) gaveUp(verb Verb, ref job.Ref, err error) error {
-	var t *tryAgain
-	if !errors.As(err, &t) {
-		return err
-	}
-	code := job.ExitTimeout
-	if t.notReady {
-		code = job.ExitNotCaughtUp
-	}
-	next, what := fmt.Sprintf("kappactl %s %s %s", verb, ref.Job, ref.Number), ref.String()
-	if verb.ofJob() {
-		next, what = fmt.Sprintf("kappactl %s %s", verb, ref.Job), string(ref.Job)
-		if t.next != "" {
-			next = t.next
-		}
-	}
-	return refuse(code, next, "%s of %s gave up after %s: %s%s", verb, what, words(c.config.PromoteDeadline), t.cause, lines(t.blockers))
-}
-
-// run does the flip under a barrier, unless by is empty, in one transaction.
-func (c *Controller) run(ctx context.Context, f *flip) (string, error) {
-	began := c.Now()
-	f.took = func() time.Duration { return c.Now().Sub(began) }
+// stopBoth brings both versions to the same offsets, unless there is no barrier. The caller releases it.
+func (f *flip) stopBoth(ctx context.Context) (err error) {
 	if f.by != "" {
-		l, err := c.barrier(ctx, f.by, f.st.ref(), *f.from)
-		if err != nil {
-			c.release(ctx, f.by)
-			return "", err
-		}
-		f.line = l
-		defer c.release(ctx, f.by)
-	}
-	var text string
-	err := c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		var err error
-		text, err = c.flipIn(ctx, tx, f)
-		return err
-	})
-	if err != nil {
-		return "", c.lockTrouble(ctx, "view", f.st.view(), err)
-	}
-	c.hit(FaultPromoteFlipped)
-	c.log(f.st).Info(text, "by", f.actor.by)
-	return text, nil
-}
-
-// lockTrouble turns what another try may heal into a tryAgain: a commit in doubt, or readers that hold the view
-// (or what kind of relation it is).
-func (c *Controller) lockTrouble(ctx context.Context, kind string, view job.ViewName, err error) error {
-	var unsure *pg.CommitError
-	switch {
-	case ctx.Err() != nil:
-		return err
-	case errors.As(err, &unsure):
-		return &tryAgain{cause: "the outcome of the commit is not known", err: err}
-	case pg.Retryable(err):
-		holders, e := lockHolders(ctx, c.Pool, view)
-		if e != nil {
-			return e
-		}
-		return &tryAgain{cause: fmt.Sprintf("a lock on %s %s could not be had within %s", kind, view, c.config.LockTimeout), blockers: holders, err: err}
+		f.line, err = f.c.barrier(ctx, f.by, f.st.Ref(), *f.from)
 	}
 	return err
 }
 
-// flipIn is the flip: what it is conditioned on first, then phases, history and the answer, the view last.
-func (c *Controller) flipIn(ctx context.Context, tx *pg.Tx, f *flip) (string, error) {
-	if err := idleTimeout(ctx, tx, slowFlip); err != nil {
-		return "", err
-	}
-	j, err := f.actor.begin(ctx, tx, job.Name(f.st.Job))
-	if err != nil {
-		return "", err
-	}
-	if err := lockVersions(ctx, tx, f.st.ref(), f.fromOr()); err != nil {
-		return "", err
-	}
-	// As they are under the lock: what was applied in place since the state was read counts.
-	spec, layout, err := specOf(ctx, tx, f.st.ref())
-	if err != nil {
-		return "", err
-	}
-	f.st.spec, f.st.layout = *spec, layout
-	if err := c.conditions(ctx, tx, f, j); err != nil {
-		return "", err
-	}
-	c.hit(FaultPromoteChecked)
-	text, err := f.write(ctx, tx)
-	if err != nil {
-		return "", err
-	}
+// release ends the barrier, also when ctx is over; from here on there is none.
+func (f *flip) release(ctx context.Context) {
 	if f.by != "" {
-		if err := c.Positions.Release(ctx, tx, f.by); err != nil {
-			return "", err
-		}
+		f.c.release(ctx, f.by)
+		f.by = ""
 	}
-	if err := c.switchView(ctx, tx, f.st, j); err != nil {
-		return "", err
-	}
-	c.hit(FaultPromoteFlipping)
-	return text, nil
 }
 
-func (f *flip) fromOr() job.Ref {
-	if f.from == nil {
-		return f.st.ref()
+// commit runs the transaction of a flip.
+func (f *flip) commit(ctx context.Context, in func(context.Context, *pg.Tx) error) error {
+	err := f.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return in(ctx, tx) })
+	if err != nil {
+		return f.c.lockTrouble(ctx, "view", f.st.View(), err)
 	}
-	return *f.from
+	f.c.hit(FaultPromoteFlipped)
+	f.c.log(f.st).Info(f.outcome.Text(), "by", f.actor.By)
+	return nil
 }
 
-// conditions are judged under the locks: nobody else flipped, both versions stand at the barrier, the candidate is
+// begin locks the job, the actor's row and both versions, and reads what was applied in place since the state was read.
+func (f *flip) begin(ctx context.Context, tx *pg.Tx) (ledger.JobRow, error) {
+	if err := ledger.IdleTimeout(ctx, tx, slowFlip); err != nil {
+		return ledger.JobRow{}, err
+	}
+	j, err := f.actor.Begin(ctx, tx, job.Name(f.st.Job))
+	if err != nil {
+		return j, err
+	}
+	other := f.st.Ref()
+	if f.from != nil {
+		other = *f.from
+	}
+	if err := ledger.LockVersions(ctx, tx, f.st.Ref(), other); err != nil {
+		return j, err
+	}
+	spec, layout, err := ledger.ReadSpec(ctx, tx, f.st.Ref())
+	if err != nil {
+		return j, err
+	}
+	f.st.Spec, f.st.Layout = *spec, layout
+	return j, nil
+}
+
+// conditions are judged under the locks: no other flip came first, both versions are at the barrier, the candidate is
 // ready, and no reader has an older snapshot open.
-func (c *Controller) conditions(ctx context.Context, tx *pg.Tx, f *flip, j jobRow) error {
+func (f *flip) conditions(ctx context.Context, tx *pg.Tx, j ledger.JobRow) error {
 	if !sameNumber(j.Live, f.from) {
 		return liveChanged(f.st, j.Live)
 	}
 	if f.by != "" {
-		there, err := c.Positions.Reached(ctx, tx, f.by, true)
+		there, err := f.c.Speed.Reached(ctx, tx, f.by, true)
 		if err != nil {
 			return err
 		}
 		if !there {
-			return &tryAgain{cause: "the barrier ended before the flip"}
+			return &tryAgain{why: reason.BarrierEnded()}
 		}
 	}
 	if err := f.ready(ctx, tx); err != nil {
@@ -197,7 +104,7 @@ func (c *Controller) conditions(ctx context.Context, tx *pg.Tx, f *flip, j jobRo
 	if f.by == "" {
 		return nil
 	}
-	older, all, err := olderSnapshots(ctx, tx, f.line)
+	older, all, err := ledger.OlderSnapshots(ctx, tx, f.line)
 	if err != nil || len(older) == 0 {
 		return err
 	}
@@ -205,23 +112,22 @@ func (c *Controller) conditions(ctx context.Context, tx *pg.Tx, f *flip, j jobRo
 		f.ignored = older
 		return nil
 	}
-	return &tryAgain{cause: "readers have a snapshot open that is older than the flip; they could see counters fall (--ignore-snapshots flips all the same)" +
-		needlessly(all), blockers: older}
+	return &tryAgain{why: reason.OlderSnapshots(ledger.BlockerTexts(older), all)}
 }
 
-// ready says whether the version may be shown by what was sampled of it.
+// ready reports by an error that the version may not be shown, by its samples.
 func (f *flip) ready(ctx context.Context, db pg.DB) error {
 	if f.back && (f.args.Stale || f.by == "") {
 		return nil // asked for, or away from a version that is down
 	}
-	now, err := readState(ctx, db, f.st.ref())
+	now, err := ledger.ReadState(ctx, db, f.st.Ref())
 	if err != nil {
 		return err
 	}
 	if now.Phase != f.st.Phase {
-		return &tryAgain{cause: fmt.Sprintf("%s is no longer %s but %s", f.st.ref(), f.st.Phase, now.Phase), notReady: true}
+		return &tryAgain{why: reason.PhaseChanged(f.st.Ref(), f.st.Phase, now.Phase), notReady: true}
 	}
-	v, err := freshVerdict(ctx, db, f.st.ref())
+	v, err := ledger.FreshVerdict(ctx, db, f.st.Ref())
 	if err != nil {
 		return err
 	}
@@ -233,123 +139,103 @@ func (f *flip) ready(ctx context.Context, db pg.DB) error {
 	case (f.back || f.st.Phase == job.Standby) && f.by != "" && (v.Verdict == job.Holding || v.Verdict == job.Unknown || v.Verdict == job.Starting):
 		return nil // readers saw it before, and the barrier has just shown that it reads
 	}
-	return &tryAgain{cause: fmt.Sprintf("%s is %s: %s", f.st.ref(), v.Verdict, v.Reason), notReady: true}
+	return notReady(f.st.Ref(), v)
 }
 
-func unhealthyRefusal(st *state, v Judged) error {
+// notReady is a tryAgain for a version whose verdict may become ready.
+func notReady(ref job.Ref, v readiness.Judgement) error {
+	return &tryAgain{why: reason.NotReady(ref, v.Verdict, v.Reason), notReady: true}
+}
+
+func unhealthyRefusal(st *ledger.State, v readiness.Judgement) *job.Refusal {
 	code := job.ExitUnhealthy
 	if st.ExitCode != nil && *st.ExitCode == int(job.ExitGap) {
 		code = job.ExitGap
 	}
-	return refuse(code, "kappactl status "+st.Job, "%s is unhealthy: %s", st.ref(), v.Reason)
+	return ledger.RefuseFor(code, "kappactl status "+st.Job, reason.Unhealthy(st.Ref(), v.Reason))
 }
 
-// write moves phases and states and writes history and the answer.
-func (f *flip) write(ctx context.Context, tx *pg.Tx) (string, error) {
-	keep := f.st.spec.KeepOld
-	if f.st.Phase == job.CaughtUp { // its checks passed on the way here
-		if err := stepVersion(ctx, tx, f.st.ref(), job.CaughtUp, ChecksPassed); err != nil {
-			return "", err
-		}
-		f.st.Phase = job.Verified
-	}
-	if err := stepVersion(ctx, tx, f.st.ref(), f.st.Phase, Flipped); err != nil {
-		return "", err
-	}
-	if f.from != nil {
-		if err := stepVersion(ctx, tx, *f.from, job.Live, Replaced); err != nil {
-			return "", err
-		}
-	}
-	err := becomeLive(ctx, tx, f.st.ref(), f.from, keep, f.back)
-	if err != nil {
-		return "", err
-	}
-	text, next := f.words(keep)
-	text += f.warnings()
-	if err := f.deployments(ctx, tx, keep, text); err != nil {
-		return "", err
-	}
-	kind := "promoted"
-	if f.back {
-		kind = "rolled back"
-	}
-	e := f.st.entry(kind, "%s", text)
-	e.By = f.actor.by
-	if e.Detail, err = f.detail(ctx, tx); err != nil {
-		return "", err
-	}
-	if err := addEvent(ctx, tx, e); err != nil {
-		return "", err
-	}
-	return text, f.actor.answer(ctx, tx, text, next)
-}
-
-func (f *flip) deployments(ctx context.Context, tx *pg.Tx, keep time.Duration, text string) error {
-	if f.back {
-		if err := rolledBack(ctx, tx, *f.from, f.actor, text); err != nil {
-			return err
-		}
-		if f.actor.reason != "" { // also in the history of the version that readers leave
-			e := entry{Job: f.st.Job, Number: int(f.from.Number), Deployment: f.actor.deployment, Kind: "taken back", Message: text, By: f.actor.by}
-			if err := addEvent(ctx, tx, e); err != nil {
-				return err
-			}
-		}
-		return endObserving(ctx, tx, f.st.Job, 0, job.Settled)
-	}
-	earlier := job.Settled
-	if f.st.Phase == job.Standby {
-		earlier = job.Superseded
-		if !f.st.open() { // a person promotes it by name: that is a roll-out of its own
-			id, err := insertFlip(ctx, tx, f.st, f.from, f.actor.by)
-			if err != nil {
-				return err
-			}
-			f.st.ID = id
-		}
-	}
-	if err := endObserving(ctx, tx, f.st.Job, f.st.ID, earlier); err != nil {
+// movePhases moves both versions to the phases that they have after the flip.
+func (f *flip) movePhases(ctx context.Context, tx *pg.Tx) error {
+	if err := stepVersion(ctx, tx, f.st.Ref(), f.st.Phase, ledger.Flipped); err != nil {
 		return err
 	}
-	return promoted(ctx, tx, f.st, f.from, keep)
+	if f.from != nil {
+		if err := stepVersion(ctx, tx, *f.from, job.Live, ledger.Replaced); err != nil {
+			return err
+		}
+	}
+	return ledger.NoteLive(ctx, tx, f.st.Ref(), f.from, f.st.Spec.KeepOld, f.back)
+}
+
+// told is the flip as its outcome tells it.
+func (f *flip) told() reason.Flip {
+	told := reason.Flip{To: f.st.Ref(), Keep: f.st.Spec.KeepOld, Behind: f.behind, Readers: ledger.BlockerTexts(f.ignored)}
+	if f.from != nil {
+		told.Standby = &f.from.Number
+	}
+	return told
+}
+
+// record writes the outcome into the history and answers who asked.
+func (f *flip) record(ctx context.Context, tx *pg.Tx, kind ledger.EventKind, next string) error {
+	detail := ledger.FlipDetail{Seconds: f.c.Now().Sub(f.began).Seconds(), Ignored: f.ignored}
+	if f.from != nil {
+		detail.From = new(int(f.from.Number))
+	}
+	e := f.st.Entry(kind, f.outcome)
+	e.By, e.Role = f.actor.By, f.actor.Role
+	if err := ledger.AddFlip(ctx, tx, e, detail); err != nil {
+		return err
+	}
+	return f.actor.Answer(ctx, tx, f.outcome, next)
+}
+
+// switchView ends the barrier and makes the view read the version; a dry run ends here.
+func (f *flip) switchView(ctx context.Context, tx *pg.Tx, j ledger.JobRow) error {
+	if f.by != "" {
+		if err := f.c.Speed.Release(ctx, tx, f.by); err != nil {
+			return err
+		}
+	}
+	if err := f.c.switchView(ctx, tx, f.st, j); err != nil {
+		return err
+	}
+	if f.args.DryRun {
+		return errDryRun
+	}
+	f.c.hit(FaultPromoteFlipping)
+	return nil
 }
 
 // beforeReaders comes before what queues before readers: for no longer than LockTimeout, and a process that is frozen after it keeps
 // readers waiting for no longer than slowFlip.
 func (c *Controller) beforeReaders(ctx context.Context, tx *pg.Tx) error {
-	if err := idleTimeout(ctx, tx, slowFlip); err != nil {
+	if err := ledger.IdleTimeout(ctx, tx, slowFlip); err != nil {
 		return err
 	}
-	return lockTimeout(ctx, tx, c.config.LockTimeout)
+	return ledger.LockTimeout(ctx, tx, c.config.LockTimeout)
 }
 
 // switchView makes the view read the version, queueing before readers for no longer than LockTimeout.
-func (c *Controller) switchView(ctx context.Context, tx *pg.Tx, st *state, j jobRow) error {
+func (c *Controller) switchView(ctx context.Context, tx *pg.Tx, st *ledger.State, j ledger.JobRow) error {
 	if err := c.beforeReaders(ctx, tx); err != nil {
 		return err
 	}
-	contract, err := c.Views.Switch(ctx, tx, job.ViewChange{
-		View: j.view(), To: st.ref(), Layout: st.layout, Contract: j.contract(), Grant: st.spec.Serve.Grant,
+	change := job.ViewChange{View: j.View(), To: st.Ref(), Layout: st.Layout, Contract: j.Contract(), Grant: st.Spec.Serve.Grant}
+	return c.Serving.Switch(ctx, tx, change, func(contract json.RawMessage) error {
+		return ledger.SetLive(ctx, tx, st.Ref(), contract)
 	})
-	if err != nil {
-		return err
-	}
-	return setLive(ctx, tx, st.ref(), contract)
 }
 
 func sameNumber(live *int, ref *job.Ref) bool {
-	if live == nil || ref == nil {
-		return live == nil && ref == nil
+	if ref == nil {
+		return live == nil
 	}
-	return *live == int(ref.Number)
+	return ledger.SameNumber(live, new(int(ref.Number)))
 }
 
-func liveChanged(st *state, live *int) error {
-	is := "none"
-	if live != nil {
-		is = job.Number(*live).String()
-	}
-	return refuse(job.ExitConflict, "kappactl deploy FILE compares it with what is live now",
-		"the live version of %s changed since %s was staged: it is %s now", st.Job, st.ref(), is)
+func liveChanged(st *ledger.State, live *int) error {
+	a := ledger.LiveChanged(st.Ref(), live)
+	return ledger.RefuseFor(a.Code, a.Next, a.Reason)
 }

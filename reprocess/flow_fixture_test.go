@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
@@ -17,6 +18,9 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/reprocess/status"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
 )
@@ -55,7 +59,7 @@ func newWorld(t *testing.T, ends ...int64) *world {
 func (w *world) controller() *reprocess.Controller {
 	s := &speedlayer.Store{}
 	return reprocess.NewController(reprocess.Deps{
-		Pool: w.pool, Topics: w.brokers, Records: w.brokers, Replays: s, Queue: s, Positions: s, Tables: w.views, Views: w.views, Removals: w.views, Adoptions: w.views, Hooks: w.hooks,
+		Pool: w.pool, Brokers: w.brokers, Speed: s, Serving: w.views, Hooks: w.hooks,
 		Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)), Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)),
 	}, w.config)
 }
@@ -78,7 +82,7 @@ func (w *world) spec() *job.Spec {
 }
 
 // stage stages a version with this hash; change may alter the staging.
-func (w *world) stage(hash string, change ...func(*reprocess.Staging)) reprocess.Staged {
+func (w *world) stage(hash string, change ...func(*plan.Staging)) plan.Staged {
 	w.t.Helper()
 	out, err := w.tryStage(hash, change...)
 	if err != nil {
@@ -87,8 +91,8 @@ func (w *world) stage(hash string, change ...func(*reprocess.Staging)) reprocess
 	return out
 }
 
-func (w *world) tryStage(hash string, change ...func(*reprocess.Staging)) (reprocess.Staged, error) {
-	in := reprocess.Staging{Spec: w.spec(), Layout: layout(), Hash: hash, Dialect: 1, Engine: "test", ClusterID: "c", By: "ann", Views: w.views}
+func (w *world) tryStage(hash string, change ...func(*plan.Staging)) (plan.Staged, error) {
+	in := plan.Staging{Spec: w.spec(), Layout: layout(), Hash: hash, Dialect: 1, Engine: "test", ClusterID: "c", By: "ann", Serving: w.views}
 	for _, f := range change {
 		f(&in)
 	}
@@ -194,7 +198,7 @@ func (w *world) work(ctx context.Context) {
 				err = w.follow(ctx, r.Number)
 			}
 		}
-		if err != nil && ctx.Err() == nil && !pg.Retryable(err) && pg.Code(err) != "42P01" {
+		if err != nil && ctx.Err() == nil && !pg.Retryable(err) && pg.Code(err) != pgerrcode.UndefinedTable {
 			w.t.Errorf("worker: %v", err)
 		}
 	}
@@ -219,19 +223,19 @@ func (w *world) replay(ctx context.Context, number int) error {
 		if err != nil {
 			return err
 		}
-		columns, values := w.row()
-		_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d_staging (_segment, %s, n) VALUES (@id, %s, @n)`, number, columns, values),
+		columns, values, _ := w.row()
+		_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d_staging (_segment, %s) VALUES (@id, %s)`, number, columns, values),
 			pgx.NamedArgs{"id": id, "p": p, "n": n})
 		return err
 	})
 }
 
-// row is what identifies a row of a version's table.
-func (w *world) row() (columns, values string) {
+// row is how a row of a version's table is inserted, and its unique key.
+func (w *world) row() (columns, values, key string) {
 	if w.keyed {
-		return "lane, p", "0, @p"
+		return "p, n", "@p, @n", pg.UniqueKey([]string{"p"})
 	}
-	return "lane", "0"
+	return "n", "@n", pg.UniqueKey(nil)
 }
 
 func (w *world) follow(ctx context.Context, number int) error {
@@ -253,9 +257,9 @@ func (w *world) follow(ctx context.Context, number int) error {
 			if err != nil {
 				return err
 			}
-			columns, values := w.row()
-			_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d AS t (%s, n) VALUES (%s, @n)
-				ON CONFLICT (%[2]s) DO UPDATE SET n = t.n + excluded.n`, number, columns, values), pgx.NamedArgs{"p": f.ID, "n": n})
+			columns, values, key := w.row()
+			_, err = tx.Exec(ctx, fmt.Sprintf(`INSERT INTO public.counts__v%d AS t (%s) VALUES (%s)
+				ON CONFLICT %s DO UPDATE SET n = t.n + excluded.n`, number, columns, values, key), pgx.NamedArgs{"p": f.ID, "n": n})
 			if err != nil {
 				return err
 			}
@@ -277,7 +281,7 @@ func (w *world) await(what string, f func() bool) {
 	}
 }
 
-func (w *world) deployment(id int64) reprocess.Deployment {
+func (w *world) deployment(id int64) ledger.Deployment {
 	w.t.Helper()
 	d, err := w.store.Deployment(w.t.Context(), id)
 	if err != nil {
@@ -287,7 +291,7 @@ func (w *world) deployment(id int64) reprocess.Deployment {
 }
 
 // finish waits until a command that waits for goal would end, and checks its exit code.
-func (w *world) finish(id int64, goal string, want job.ExitCode) reprocess.Deployment {
+func (w *world) finish(id int64, goal string, want job.ExitCode) ledger.Deployment {
 	w.t.Helper()
 	var code job.ExitCode
 	w.await(fmt.Sprintf("%s of deployment %d", goal, id), func() (done bool) {
@@ -302,18 +306,18 @@ func (w *world) finish(id int64, goal string, want job.ExitCode) reprocess.Deplo
 }
 
 // ask asks and waits for the answer.
-func (w *world) ask(number job.Number, verb reprocess.Verb, args reprocess.Args) *reprocess.Answer {
+func (w *world) ask(number job.Number, verb ledger.Verb, args ledger.Args) *ledger.Answer {
 	w.t.Helper()
-	id, err := w.store.Ask(w.t.Context(), reprocess.Request{Job: "counts", Number: number, Verb: verb, Args: args, By: "ann"})
+	id, err := w.store.Ask(w.t.Context(), ledger.Request{Job: "counts", Number: number, Verb: verb, Args: args, By: "ann"})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return w.answer(id)
 }
 
-func (w *world) answer(id int64) *reprocess.Answer {
+func (w *world) answer(id int64) *ledger.Answer {
 	w.t.Helper()
-	var a *reprocess.Answer
+	var a *ledger.Answer
 	w.await(fmt.Sprintf("answer to request %d", id), func() bool {
 		var err error
 		if a, err = w.store.Answer(w.t.Context(), id); err != nil {
@@ -324,7 +328,7 @@ func (w *world) answer(id int64) *reprocess.Answer {
 	return a
 }
 
-func (w *world) must(number job.Number, verb reprocess.Verb, args reprocess.Args) {
+func (w *world) must(number job.Number, verb ledger.Verb, args ledger.Args) {
 	w.t.Helper()
 	if a := w.ask(number, verb, args); a.Code != job.ExitOK {
 		w.t.Fatalf("%s v%d: %+v", verb, number, a)
@@ -343,7 +347,7 @@ func (w *world) live() string {
 	return *st.Live
 }
 
-func (w *world) version(number int) reprocess.VersionStatus {
+func (w *world) version(number int) status.Version {
 	w.t.Helper()
 	st, err := w.store.Status(w.t.Context(), "counts")
 	if err != nil {
@@ -355,7 +359,7 @@ func (w *world) version(number int) reprocess.VersionStatus {
 		}
 	}
 	w.t.Fatalf("no v%d", number)
-	return reprocess.VersionStatus{}
+	return status.Version{}
 }
 
 // shown is what readers see; -1 when there is no view.

@@ -8,7 +8,8 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 // reader polls the view until stop and fails the test when a read fails, is empty, or a counter falls.
@@ -60,31 +61,31 @@ func TestAJobGoesFromDeployToRetireWhileReadersRead(t *testing.T) {
 		t.Fatalf("second waits: %+v", d)
 	}
 	w.brokers.produce(0, 50)
-	w.must(2, reprocess.Promote, reprocess.Args{})
+	w.must(2, ledger.Promote, ledger.Args{})
 	w.exact()
 	if d := w.finish(second.Deployment, "live", job.ExitOK); d.State != job.Observing || w.live() != "v2" || w.version(1).Phase != job.Standby {
 		t.Fatalf("promoted: %+v", d)
 	}
 	w.brokers.produce(1, 50)
-	ref, err := w.store.Resolve(t.Context(), "counts", reprocess.Rollback)
+	ref, err := w.store.Resolve(t.Context(), "counts", ledger.Rollback)
 	if err != nil || ref.Number != 1 {
 		t.Fatalf("rollback goes to %v, %v", ref, err)
 	}
-	w.must(1, reprocess.Rollback, reprocess.Args{})
+	w.must(1, ledger.Rollback, ledger.Args{})
 	w.exact()
 	if w.live() != "v1" || w.deployment(second.Deployment).State != job.RolledBack || w.version(2).RolledBackAt == nil {
 		t.Fatalf("rolled back: %+v", w.version(2))
 	}
-	again := w.stage("bbb", func(s *reprocess.Staging) { s.Again = true })
+	again := w.stage("bbb", func(s *plan.Staging) { s.Again = true })
 	if !again.FlipOnly || again.Number != 2 {
 		t.Fatalf("again: %+v", again)
 	}
 	w.finish(again.Deployment, "live", job.ExitOK)
 	w.exact()
-	if a := w.ask(1, reprocess.Retire, reprocess.Args{}); a.Code != job.ExitConflict || !strings.Contains(a.Text, "rollback window") {
+	if a := w.ask(1, ledger.Retire, ledger.Args{}); a.Code != job.ExitConflict || !strings.Contains(a.Text(), "rollback window") {
 		t.Fatalf("retire inside the window: %+v", a)
 	}
-	w.must(1, reprocess.Retire, reprocess.Args{Now: true})
+	w.must(1, ledger.Retire, ledger.Args{Now: true})
 	if v := w.version(1); v.Phase != job.Retired || v.EndedAt == nil {
 		t.Fatalf("retired: %+v", v)
 	}
@@ -92,7 +93,7 @@ func TestAJobGoesFromDeployToRetireWhileReadersRead(t *testing.T) {
 	if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FROM pg_class WHERE relname LIKE 'counts\_\_v1%'`).Scan(&tables); err != nil || tables != 0 {
 		t.Errorf("%d tables of v1 are left (%v)", tables, err)
 	}
-	if len(w.brokers.groups) != 1 || w.brokers.groups[0] != "kappactl.counts.v1" {
+	if len(w.brokers.groups) != 1 || !strings.HasPrefix(w.brokers.groups[0], "kappactl.counts.v1.") {
 		t.Errorf("groups deleted: %v", w.brokers.groups)
 	}
 	w.await("the end of the window: nothing is there to go back to", func() bool { return w.deployment(again.Deployment).State == job.Settled })
@@ -106,11 +107,11 @@ func TestAStandbyThatAPersonNamesIsPromotedAgain(t *testing.T) {
 	w := newWorld(t, 10)
 	w.run(1, nil)
 	w.finish(w.stage("aaa").Deployment, "", job.ExitOK)
-	second := w.stage("bbb", func(s *reprocess.Staging) { s.Promote = job.PromoteAuto })
+	second := w.stage("bbb", func(s *plan.Staging) { s.Promote = job.PromoteAuto })
 	w.finish(second.Deployment, "", job.ExitOK)
 	for range 2 {
-		w.must(1, reprocess.Rollback, reprocess.Args{})
-		w.must(2, reprocess.Promote, reprocess.Args{})
+		w.must(1, ledger.Rollback, ledger.Args{})
+		w.must(2, ledger.Promote, ledger.Args{})
 	}
 	if d := w.deployment(second.Deployment); d.State != job.RolledBack {
 		t.Errorf("the first roll-out stays rolled back: %+v", d)
@@ -129,7 +130,7 @@ func TestAnAutoDeploymentPromotesItself(t *testing.T) {
 	w := newWorld(t, 10)
 	w.run(1, nil)
 	w.finish(w.stage("aaa").Deployment, "", job.ExitOK)
-	s := w.stage("bbb", func(s *reprocess.Staging) { s.Promote = job.PromoteAuto })
+	s := w.stage("bbb", func(s *plan.Staging) { s.Promote = job.PromoteAuto })
 	if d := w.finish(s.Deployment, "", job.ExitOK); d.State != job.Observing || w.live() != "v2" {
 		t.Errorf("%+v", d)
 	}
@@ -140,7 +141,7 @@ func TestTheStandbyIsRetiredWhenItsWindowEnds(t *testing.T) {
 	w := newWorld(t, 10)
 	w.run(1, nil)
 	w.finish(w.stage("aaa").Deployment, "", job.ExitOK)
-	s := w.stage("bbb", func(s *reprocess.Staging) { s.Promote, s.Spec.KeepOld = job.PromoteAuto, 300*time.Millisecond })
+	s := w.stage("bbb", func(s *plan.Staging) { s.Promote, s.Spec.KeepOld = job.PromoteAuto, 300*time.Millisecond })
 	w.finish(s.Deployment, "settled", job.ExitOK)
 	w.await("retirement of v1", func() bool { return w.version(1).Phase == job.Retired })
 	w.exact()
@@ -163,7 +164,7 @@ func TestTwoPromotesAtOnceOneWins(t *testing.T) {
 	w.finish(w.stage("ccc").Deployment, "", job.ExitOK)
 	var ids []int64
 	for _, n := range []job.Number{2, 3} {
-		id, err := w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Number: n, Verb: reprocess.Promote})
+		id, err := w.store.Ask(t.Context(), ledger.Request{Job: "counts", Number: n, Verb: ledger.Promote})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,14 +187,14 @@ func TestACandidateStagedBeforeAnotherFlipIsComparedAnewByDeploy(t *testing.T) {
 	w.finish(w.stage("bbb").Deployment, "", job.ExitOK)
 	third := w.stage("ccc")
 	w.finish(third.Deployment, "", job.ExitOK)
-	w.must(2, reprocess.Promote, reprocess.Args{})
-	if a := w.ask(3, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitConflict || !strings.Contains(a.Text, "it is v2 now") {
+	w.must(2, ledger.Promote, ledger.Args{})
+	if a := w.ask(3, ledger.Promote, ledger.Args{}); a.Code != job.ExitConflict || !strings.Contains(a.Text(), "v2 is live now") {
 		t.Fatalf("%+v", a)
 	}
 	if s := w.stage("ccc"); !s.Resumed || s.Deployment != third.Deployment {
 		t.Fatalf("%+v", s)
 	}
-	w.must(3, reprocess.Promote, reprocess.Args{})
+	w.must(3, ledger.Promote, ledger.Args{})
 	if w.live() != "v3" {
 		t.Errorf("live is %s", w.live())
 	}
@@ -206,14 +207,14 @@ func TestPromoteBeforeCaughtUpIsRefused(t *testing.T) {
 	w.setIdle(2, true)
 	w.stage("bbb")
 	w.await("replay", func() bool { return w.version(2).Phase == job.Replaying })
-	if a := w.ask(2, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitNotCaughtUp {
+	if a := w.ask(2, ledger.Promote, ledger.Args{}); a.Code != job.ExitNotCaughtUp {
 		t.Errorf("%+v", a)
 	}
-	w.must(2, reprocess.Abort, reprocess.Args{})
+	w.must(2, ledger.Abort, ledger.Args{})
 	if v := w.version(2); v.Phase != job.Aborted || v.EndedAt == nil {
 		t.Errorf("%+v", v)
 	}
-	if a := w.ask(1, reprocess.Abort, reprocess.Args{}); a.Code != job.ExitConflict || a.Next != "kappactl rollback counts" {
+	if a := w.ask(1, ledger.Abort, ledger.Args{}); a.Code != job.ExitConflict || a.Next != "kappactl rollback counts" {
 		t.Errorf("abort of live: %+v", a)
 	}
 	if s := w.stage("bbb"); s.Number != 3 {
@@ -224,15 +225,15 @@ func TestPromoteBeforeCaughtUpIsRefused(t *testing.T) {
 func TestUntilStopsWhereAskedAndDeployGoesOn(t *testing.T) {
 	w := newWorld(t, 10)
 	w.run(1, nil)
-	s := w.stage("aaa", func(s *reprocess.Staging) { s.Until = "staged" })
+	s := w.stage("aaa", func(s *plan.Staging) { s.Until = "staged" })
 	if d := w.finish(s.Deployment, "", job.ExitOK); d.Phase != job.Staged || d.State != job.Waiting {
 		t.Fatalf("%+v", d)
 	}
-	w.stage("aaa", func(s *reprocess.Staging) { s.Until = "caught_up" })
+	w.stage("aaa", func(s *plan.Staging) { s.Until = "caught_up" })
 	if d := w.finish(s.Deployment, "", job.ExitOK); d.Phase != job.CaughtUp {
 		t.Fatalf("%+v", d)
 	}
-	w.stage("aaa", func(s *reprocess.Staging) { s.Until = "verified" })
+	w.stage("aaa", func(s *plan.Staging) { s.Until = "verified" })
 	if d := w.finish(s.Deployment, "", job.ExitOK); d.Phase != job.Verified || w.live() != "" {
 		t.Fatalf("%+v", d)
 	}
@@ -246,16 +247,16 @@ func TestPausedVersionsStandStillUntilResumed(t *testing.T) {
 	w.run(1, nil)
 	w.finish(w.stage("aaa").Deployment, "", job.ExitOK)
 	w.finish(w.stage("bbb").Deployment, "", job.ExitOK)
-	w.must(2, reprocess.Pause, reprocess.Args{})
+	w.must(2, ledger.Pause, ledger.Args{})
 	w.await("stalled", func() bool {
 		v := w.version(2)
 		return v.Paused && v.Verdict == job.Stalled && v.Phase == job.CatchingUp
 	})
-	if a := w.ask(1, reprocess.Pause, reprocess.Args{}); a.Code != job.ExitConflict {
+	if a := w.ask(1, ledger.Pause, ledger.Args{}); a.Code != job.ExitConflict {
 		t.Errorf("pause of live: %+v", a)
 	}
-	w.must(2, reprocess.Resume, reprocess.Args{})
+	w.must(2, ledger.Resume, ledger.Args{})
 	w.await("verified", func() bool { return w.version(2).Phase == job.Verified })
-	w.must(2, reprocess.Promote, reprocess.Args{})
+	w.must(2, ledger.Promote, ledger.Args{})
 	w.exact()
 }

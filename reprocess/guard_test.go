@@ -12,6 +12,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // report is a reader with a snapshot that stays open until the returned function is called.
@@ -59,7 +60,7 @@ func (w *world) retireUnderNewerSnapshots(number job.Number) {
 	w.await("its retirement", func() bool {
 		end := w.report()
 		defer end()
-		return w.ask(number, reprocess.Retire, reprocess.Args{Now: true}).Code == job.ExitOK
+		return w.ask(number, ledger.Retire, ledger.Args{Now: true}).Code == job.ExitOK
 	})
 }
 
@@ -88,24 +89,24 @@ func TestReadersThatAreNotWaitedForAreCountedAndNamed(t *testing.T) {
 	w := impatient(t, 100)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
 	end, another := w.report(), w.report()
-	a := w.ask(2, reprocess.Promote, reprocess.Args{IgnoreSnapshots: true})
+	a := w.ask(2, ledger.Promote, ledger.Args{IgnoreSnapshots: true})
 	if a.Code != job.ExitOK || w.live() != "v2" {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "v2 is live", "warning: 2 readers were with a snapshot older than the flip", "application report", "pid ")
+	has(t, a.Text(), "v2 is live", "warning: did not wait for 2 readers with a snapshot older than the flip", "application report", "pid ")
 	has(t, w.text(`SELECT detail ->> 'ignored_readers' FROM kappactl.event WHERE kind = 'promoted' ORDER BY id DESC LIMIT 1`), `"application": "report"`)
-	if back := w.ask(1, reprocess.Rollback, reprocess.Args{}); back.Code != job.ExitTimeout || w.live() != "v2" {
+	if back := w.ask(1, ledger.Rollback, ledger.Args{}); back.Code != job.ExitTimeout || w.live() != "v2" {
 		t.Fatalf("a rollback is under the same guard: %+v", back)
 	}
 	another()
-	back := w.ask(1, reprocess.Rollback, reprocess.Args{IgnoreSnapshots: true})
+	back := w.ask(1, ledger.Rollback, ledger.Args{IgnoreSnapshots: true})
 	if back.Code != job.ExitOK {
 		t.Fatalf("%+v", back)
 	}
-	has(t, back.Text, "warning: 1 reader was")
+	has(t, back.Text(), "warning: did not wait for 1 reader")
 	end()
-	quiet := w.ask(2, reprocess.Promote, reprocess.Args{IgnoreSnapshots: true})
-	if quiet.Code != job.ExitOK || strings.Contains(quiet.Text, "warning") {
+	quiet := w.ask(2, ledger.Promote, ledger.Args{IgnoreSnapshots: true})
+	if quiet.Code != job.ExitOK || strings.Contains(quiet.Text(), "warning") {
 		t.Errorf("nobody is in the way: %+v", quiet)
 	}
 }
@@ -117,17 +118,17 @@ func TestTheGuardHoldsForARoleThatMayNotSeeWhenTransactionsBegan(t *testing.T) {
 	firstLiveFor(t, w)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
 	end := w.report()
-	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	a := w.ask(2, ledger.Promote, ledger.Args{})
 	if a.Code != job.ExitTimeout || w.live() != "v1" {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "application report", "without pg_read_all_stats", "wait needlessly")
-	w.must(2, reprocess.Promote, reprocess.Args{IgnoreSnapshots: true})
-	a = w.ask(1, reprocess.Retire, reprocess.Args{Now: true})
+	has(t, a.Text(), "application report", "without pg_read_all_stats", "wait needlessly")
+	w.must(2, ledger.Promote, ledger.Args{IgnoreSnapshots: true})
+	a = w.ask(1, ledger.Retire, ledger.Args{Now: true})
 	if a.Code != job.ExitConflict || w.version(1).Phase != job.Standby {
 		t.Fatalf("retire under a snapshot that is older than the flip: %+v", a)
 	}
-	has(t, a.Text, "older than the flip", "without pg_read_all_stats", "application report")
+	has(t, a.Text(), "older than the flip", "without pg_read_all_stats", "application report")
 	end()
 	w.retireUnderNewerSnapshots(1)
 }
@@ -137,12 +138,12 @@ func TestRetireWaitsForSnapshotsThatAreOlderThanTheFlipOnly(t *testing.T) {
 	end := w.report()
 	s := w.stage("bbb")
 	w.finish(s.Deployment, "verified", job.ExitOK)
-	w.must(2, reprocess.Promote, reprocess.Args{IgnoreSnapshots: true})
-	a := w.ask(1, reprocess.Retire, reprocess.Args{Now: true})
+	w.must(2, ledger.Promote, ledger.Args{IgnoreSnapshots: true})
+	a := w.ask(1, ledger.Retire, ledger.Args{Now: true})
 	if a.Code != job.ExitConflict || w.version(1).Phase != job.Standby {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "readers have a snapshot open that is older than the flip", "application report", "in a transaction for")
+	has(t, a.Text(), "readers have a snapshot open that is older than the flip", "application report", "in a transaction for")
 	end()
 	w.retireUnderNewerSnapshots(1)
 }

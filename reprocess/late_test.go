@@ -7,6 +7,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 func TestAFlipBackUnderWayDoesNotMoveReadersOfALaterVersion(t *testing.T) {
@@ -26,7 +27,7 @@ func TestAFlipBackUnderWayDoesNotMoveReadersOfALaterVersion(t *testing.T) {
 	before := held.Load()
 	w.brokers.produce(0, 100)
 	w.await("a flip back that the reader keeps waiting", func() bool { return held.Load() > before })
-	w.must(3, reprocess.Promote, reprocess.Args{IgnoreSnapshots: true})
+	w.must(3, ledger.Promote, ledger.Args{IgnoreSnapshots: true})
 	end()
 	w.sql(`UPDATE kappactl.version SET standby_until = clock_timestamp() WHERE number = 2`)
 	w.await("v2's retirement, which comes after its flip back", func() bool { return w.version(2).Phase == job.Retired })

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
 )
 
 // Retention comes before the end of a slow replay: segments that go first are to be read first, and status, history and the warnings
@@ -25,7 +26,10 @@ func TestRetentionThatWillOvertakeAReplayIsSaidBefore(t *testing.T) {
 		v := w.version(1)
 		return len(v.Warnings) > 0 && v.RetentionDeadline != nil && v.Partitions[0].RetentionDeadline != nil
 	})
-	has(t, w.version(1).Warnings[0], "retention deletes what is unread of events/0 now")
+	has(t, w.version(1).Warnings[0], "retention deletes unread records of events/0 now")
+	if codes := w.version(1).WarningCodes; len(codes) != 1 || codes[0] != reason.CodeRetentionUnknown {
+		t.Errorf("the codes of the warnings are %v", codes)
+	}
 	var first, dated int
 	if err := w.pool.QueryRow(t.Context(), `SELECT count(*) FILTER (WHERE from_offset < 1500000 AND deadline < now() + interval '1 minute'),
 		count(deadline) FROM kappactl.segment`).Scan(&first, &dated); err != nil {
@@ -57,7 +61,7 @@ func TestRetentionThatWillOvertakeAReplayIsSaidBefore(t *testing.T) {
 	for _, broken := range []error{errors.New("no answer"), nil} {
 		stop()
 		w.brokers.set(func(b *brokers) { b.err = broken })
-		w.sql(`UPDATE kappactl.version SET warnings = '["of the controller before"]'`)
+		w.sql(`UPDATE kappactl.version SET warnings = '[{"code": "retention_over"}]'`)
 		w.sql(`DELETE FROM kappactl.observation`)
 		stop = w.run(1, nil)
 		w.await("samples of the next controller", func() bool {

@@ -2,86 +2,127 @@ package reprocess
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // pause stops the work on a version that readers do not see.
-func (c *Controller) pause(ctx context.Context, a actor, ref job.Ref) (string, error) {
-	return c.setPaused(ctx, a, ref, true, nil, fmt.Sprintf("%s is paused", ref), fmt.Sprintf("kappactl resume %s %s", ref.Job, ref.Number))
-}
-
-// resume lets it go on, behind gaps that a person accepts.
-func (c *Controller) resume(ctx context.Context, a actor, ref job.Ref, gaps []Gap) (string, error) {
-	text := fmt.Sprintf("%s goes on", ref)
-	for i, g := range gaps {
-		text += map[bool]string{true: " without ", false: ", "}[i == 0] + g.String()
-	}
-	return c.setPaused(ctx, a, ref, false, gaps, text, "kappactl status "+string(ref.Job))
-}
-
-// acceptGaps moves the version behind the gaps, or refuses one that does not stand.
-func (c *Controller) acceptGaps(ctx context.Context, tx *pg.Tx, a actor, st *state, gaps []Gap) error {
-	for _, g := range gaps {
-		if c.Gaps == nil {
-			return refuse(job.ExitUsage, "", "this agent cannot accept gaps")
+func (c *Controller) pause(ctx context.Context, a ledger.Actor, ref job.Ref, args ledger.Args) error {
+	return c.overRows(ctx, ledger.Pause, ref, args, func(tx *pg.Tx) error {
+		st, err := pausable(ctx, tx, a, ref, ledger.Pause)
+		if err != nil {
+			return err
 		}
-		stood, err := c.Gaps.AcceptGap(ctx, tx, st.ref(), g.Topic, g.Partition, job.Range{From: g.From, To: g.To}, a.by)
+		return setPaused(ctx, tx, a, st, true, reason.VersionPaused(ref), command("resume", ref))
+	})
+}
+
+// resume lets a version continue: behind gaps that a person accepts, else with what a fault stopped.
+func (c *Controller) resume(ctx context.Context, a ledger.Actor, ref job.Ref, args ledger.Args) error {
+	return c.overRows(ctx, ledger.Resume, ref, args, func(tx *pg.Tx) error {
+		st, err := pausable(ctx, tx, a, ref, ledger.Resume)
+		if err != nil {
+			return err
+		}
+		if err := c.acceptGaps(ctx, tx, a, st, args.AcceptGap); err != nil {
+			return err
+		}
+		answer := reason.Resumed(ref, gapTexts(args.AcceptGap))
+		if len(args.AcceptGap) == 0 {
+			retried, err := c.retry(ctx, tx, a, st)
+			switch {
+			case err != nil:
+				return err
+			case !retried.IsZero():
+				answer = retried
+			case st.PausedAt == nil && st.Verdict == job.Unhealthy:
+				return ledger.RefuseFor(job.ExitUnhealthy, "kappactl status "+st.Job, reason.NothingToResume(ref, st.Reason))
+			case st.PausedAt == nil:
+				answer = reason.NotPaused(ref)
+			}
+		}
+		return setPaused(ctx, tx, a, st, false, answer, "kappactl status "+st.Job)
+	})
+}
+
+// pausable locks the job and reads the version; what may not be paused or resumed is refused.
+func pausable(ctx context.Context, tx *pg.Tx, a ledger.Actor, ref job.Ref, verb ledger.Verb) (*ledger.State, error) {
+	if _, err := a.Begin(ctx, tx, ref.Job); err != nil {
+		return nil, err
+	}
+	st, err := ledger.ReadState(ctx, tx, ref)
+	pause, status := verb == ledger.Pause, "kappactl status "+string(ref.Job)
+	switch {
+	case err != nil:
+		return nil, err
+	case ref.Adopted():
+		return nil, ledger.RefuseFor(job.ExitConflict, status, reason.AdoptedIdle(ref))
+	case pause && st.IsLive():
+		return nil, ledger.RefuseFor(job.ExitConflict, st.RollbackCommand(), reason.IsLive(ref))
+	case !ledger.Candidate(st.Phase) && st.Phase != job.Standby && (pause || !st.IsLive()):
+		return nil, ledger.RefuseFor(job.ExitConflict, status, reason.NothingToPause(ref, st.Phase))
+	}
+	return st, nil
+}
+
+// setPaused pauses or resumes the version, notes it when that changes anything, and answers.
+func setPaused(ctx context.Context, tx *pg.Tx, a ledger.Actor, st *ledger.State, paused bool, answer reason.Reason, next string) error {
+	changed, err := ledger.SetPaused(ctx, tx, st.Ref(), paused)
+	if err != nil {
+		return err
+	}
+	if changed {
+		e := st.Entry(ledger.EventPause, answer)
+		e.By, e.Role = a.By, a.Role
+		if err := ledger.AddEvent(ctx, tx, e); err != nil {
+			return err
+		}
+	}
+	return a.Answer(ctx, tx, answer, next)
+}
+
+func gapTexts(gaps []ledger.Gap) []string {
+	var out []string
+	for _, g := range gaps {
+		out = append(out, g.String())
+	}
+	return out
+}
+
+// acceptGaps moves the version behind the gaps, or refuses one that it does not have.
+func (c *Controller) acceptGaps(ctx context.Context, tx *pg.Tx, a ledger.Actor, st *ledger.State, gaps []ledger.Gap) error {
+	for _, g := range gaps {
+		stood, err := c.Speed.AcceptGap(ctx, tx, st.Ref(), g.Topic, g.Partition, job.Range{From: g.From, To: g.To}, a.By)
 		if err != nil {
 			return err
 		}
 		if !stood {
-			return refuse(job.ExitConflict, "kappactl status "+st.Job+"   # names the gap that stands", "%s has no gap %s", st.ref(), g)
+			return ledger.RefuseFor(job.ExitConflict, "kappactl status "+st.Job+"   # names its gap", reason.NoSuchGap(st.Ref(), g.String()))
 		}
-		e := st.entry("gap accepted", "%s is lost to %s: it goes on behind it", g, st.ref())
-		e.By, e.Detail = a.by, g
-		if err := addEvent(ctx, tx, e); err != nil {
+		e := st.Entry(ledger.EventGapAccepted, reason.GapAccepted(st.Ref(), g.String()))
+		e.By, e.Role, e.Detail = a.By, a.Role, g
+		if err := ledger.AddEvent(ctx, tx, e); err != nil {
 			return err
 		}
 	}
 	if len(gaps) == 0 {
 		return nil
 	}
-	return forgetGap(ctx, tx, st.ref())
+	return ledger.ForgetGap(ctx, tx, st.Ref())
 }
 
-func (c *Controller) setPaused(ctx context.Context, a actor, ref job.Ref, paused bool, gaps []Gap, text, next string) (string, error) {
-	verb := Resume
-	if paused {
-		verb = Pause
+// retry lets what a fault has stopped be tried again, and returns the answer; zero when there was none.
+func (c *Controller) retry(ctx context.Context, tx *pg.Tx, a ledger.Actor, st *ledger.State) (reason.Reason, error) {
+	places, err := c.Speed.Retry(ctx, tx, st.Ref())
+	if err != nil || len(places) == 0 {
+		return reason.Reason{}, err
 	}
-	err := c.overRows(ctx, verb, ref, func(tx *pg.Tx) error {
-		if _, err := a.begin(ctx, tx, ref.Job); err != nil {
-			return err
-		}
-		st, err := readState(ctx, tx, ref)
-		switch {
-		case err != nil:
-			return err
-		case ref.Adopted():
-			return refuse(job.ExitConflict, "kappactl status "+st.Job, "%s was adopted: nothing works on it", ref)
-		case paused && st.isLive():
-			return refuse(job.ExitConflict, "kappactl rollback "+st.Job, "%s is live: readers see it, so it is not paused", ref)
-		case !candidate(st.Phase) && st.Phase != job.Standby && (paused || !st.isLive()):
-			return refuse(job.ExitConflict, "kappactl status "+st.Job, "%s is %s: there is nothing to pause or resume", ref, st.Phase)
-		}
-		if err := c.acceptGaps(ctx, tx, a, st, gaps); err != nil {
-			return err
-		}
-		changed, err := setPaused(ctx, tx, ref, paused)
-		if err != nil {
-			return err
-		}
-		if changed {
-			e := st.entry("pause", "%s", text)
-			e.By = a.by
-			if err := addEvent(ctx, tx, e); err != nil {
-				return err
-			}
-		}
-		return a.answer(ctx, tx, text, next)
-	})
-	return text, err
+	retried := reason.Retried(st.Ref(), places)
+	e := st.Entry(ledger.EventRetry, retried)
+	e.By, e.Role = a.By, a.Role
+	return retried, errors.Join(ledger.AddEvent(ctx, tx, e), ledger.ForgetGap(ctx, tx, st.Ref()))
 }

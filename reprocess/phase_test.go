@@ -7,15 +7,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kappactl/kappactl/batchlayer/generation"
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
+
+// diagrams are docs/phases.md.
+func diagrams() string {
+	return ledger.Diagram() + "\n## A batch generation\n\n" + generation.Diagram() +
+		"\nGeneration 0 of a version is its replay: it begins live. Of a lambda version one generation is live and at most one is built.\n"
+}
 
 var update = flag.Bool("update", false, "write generated files")
 
 func TestDiagramIsInSyncWithThePhaseTable(t *testing.T) {
 	const file = "../docs/phases.md"
 	if *update {
-		if err := os.WriteFile(file, []byte(Diagram()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(diagrams()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -23,7 +31,7 @@ func TestDiagramIsInSyncWithThePhaseTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Diagram(), string(got)); diff != "" {
+	if diff := cmp.Diff(diagrams(), string(got)); diff != "" {
 		t.Errorf("docs/phases.md differs from the table (-want +got):\n%s", diff)
 	}
 }
@@ -33,8 +41,8 @@ func TestNothingFollowsAnEndedPhase(t *testing.T) {
 		if !p.Ended() {
 			continue
 		}
-		for _, e := range Events() {
-			if to, ok := Next(p, e); ok {
+		for _, e := range ledger.Events() {
+			if to, ok := ledger.Next(p, e); ok {
 				t.Errorf("%s on %q goes to %s", p, e, to)
 			}
 		}
@@ -45,8 +53,8 @@ func TestEveryPhaseIsReachedFromStagedAndReachesAnEnd(t *testing.T) {
 	reach := func(start job.Phase) map[job.Phase]bool {
 		seen := map[job.Phase]bool{start: true}
 		for queue := []job.Phase{start}; len(queue) > 0; queue = queue[1:] {
-			for _, e := range Events() {
-				if to, ok := Next(queue[0], e); ok && !seen[to] {
+			for _, e := range ledger.Events() {
+				if to, ok := ledger.Next(queue[0], e); ok && !seen[to] {
 					seen[to] = true
 					queue = append(queue, to)
 				}
@@ -71,7 +79,7 @@ func TestEveryPhaseIsReachedFromStagedAndReachesAnEnd(t *testing.T) {
 
 func TestAfterTheFlipThereIsNoAbort(t *testing.T) {
 	for _, p := range []job.Phase{job.Live, job.Standby, job.Retiring} {
-		if to, ok := Next(p, AbortAsked); ok {
+		if to, ok := ledger.Next(p, ledger.AbortAsked); ok {
 			t.Errorf("abort takes %s to %s", p, to)
 		}
 	}

@@ -11,14 +11,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 const flips = 100
 
 // byPartition counts the offsets of each partition and says in every row which version it comes from.
-func byPartition(number int) func(*reprocess.Staging) {
-	return func(in *reprocess.Staging) {
+func byPartition(number int) func(*plan.Staging) {
+	return func(in *plan.Staging) {
 		in.Layout = job.Layout{
 			Shape:  job.Rollup,
 			Keys:   []job.KeyColumn{{Name: "p", Type: "integer"}},
@@ -180,7 +181,7 @@ func TestReadersOver100FlipsSeeNoErrorNothingEmptyNothingMixedAndNoCounterThatFa
 				return err
 			}
 			defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-			for !over.Load() && every(ctx, 2*time.Millisecond) {
+			for !over.Load() && every(ctx, 5*time.Millisecond) {
 				if err := turn(ctx, c, conn); err != nil && ctx.Err() == nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
@@ -189,16 +190,16 @@ func TestReadersOver100FlipsSeeNoErrorNothingEmptyNothingMixedAndNoCounterThatFa
 		})
 	}
 	g.Go(func() error {
-		for i := 0; !over.Load() && every(ctx, time.Millisecond); i++ {
+		for i := 0; !over.Load() && every(ctx, 2*time.Millisecond); i++ {
 			w.brokers.produce(i%3, int64(1+i%7))
 		}
 		return nil
 	})
 	for i := range flips {
 		if i%2 == 0 {
-			w.must(1, reprocess.Rollback, reprocess.Args{})
+			w.must(1, ledger.Rollback, ledger.Args{})
 		} else {
-			w.must(2, reprocess.Promote, reprocess.Args{})
+			w.must(2, ledger.Promote, ledger.Args{})
 		}
 		if ctx.Err() != nil {
 			break

@@ -9,7 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 	"github.com/kappactl/kappactl/serving"
 )
 
@@ -33,12 +35,12 @@ func TestAReaderWithAnOlderSnapshotIsWaitedForAndNamed(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT 1 FROM pg_class LIMIT 1`); err != nil {
 		t.Fatal(err)
 	}
-	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	a := w.ask(2, ledger.Promote, ledger.Args{})
 	if a.Code != job.ExitTimeout || w.live() != "v1" {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "snapshot", "application report", "pid ")
-	w.must(2, reprocess.Promote, reprocess.Args{IgnoreSnapshots: true})
+	has(t, a.Text(), "snapshot", "application report", "pid ")
+	w.must(2, ledger.Promote, ledger.Args{IgnoreSnapshots: true})
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -60,12 +62,12 @@ func TestAFlipNeverQueuesBeforeReadersForLong(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT * FROM public.counts`); err != nil {
 		t.Fatal(err)
 	}
-	id, err := w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Number: 2, Verb: reprocess.Promote})
+	id, err := w.store.Ask(t.Context(), ledger.Request{Job: "counts", Number: 2, Verb: ledger.Promote})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var worst time.Duration
-	var a *reprocess.Answer
+	var a *ledger.Answer
 	for a == nil {
 		began := time.Now()
 		w.shown()
@@ -77,7 +79,7 @@ func TestAFlipNeverQueuesBeforeReadersForLong(t *testing.T) {
 	if a.Code != job.ExitTimeout || w.live() != "v1" {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "lock on view public.counts", "pid ", "in a transaction for")
+	has(t, a.Text(), "lock on view public.counts", "pid ", "in a transaction for")
 	if worst > time.Second {
 		t.Errorf("a reader waited %s", worst)
 	}
@@ -89,34 +91,34 @@ func TestAFlipNeverQueuesBeforeReadersForLong(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.must(2, reprocess.Promote, reprocess.Args{})
+	w.must(2, ledger.Promote, ledger.Args{})
 	w.exact()
 }
 
 func TestRollbackToAVersionThatStoppedReadingNeedsStale(t *testing.T) {
 	w := newWorld(t, 100)
 	w.run(1, nil)
-	quick := func(s *reprocess.Staging) { s.Spec.Ready.MaxLagTime, s.Promote = 50*time.Millisecond, job.PromoteAuto }
+	quick := func(s *plan.Staging) { s.Spec.Ready.MaxLagTime, s.Promote = 50*time.Millisecond, job.PromoteAuto }
 	w.finish(w.stage("aaa", quick).Deployment, "live", job.ExitOK)
 	w.finish(w.stage("bbb", quick).Deployment, "live", job.ExitOK)
 	w.setIdle(1, true)
 	w.brokers.produce(0, 1000)
 	w.await("lagging", func() bool { return w.version(1).Verdict == job.Lagging })
-	a := w.ask(1, reprocess.Rollback, reprocess.Args{})
+	a := w.ask(1, ledger.Rollback, ledger.Args{})
 	if a.Code != job.ExitNotCaughtUp || w.live() != "v2" {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "lagging", "it is 1,000 records, ", " behind; going back to it loses what came since")
+	has(t, a.Text(), "lagging", "it is 1,000 records, ", " behind; going back to it loses newer results")
 	has(t, a.Next, "--stale")
 	w.setIdle(1, false)
 	w.await("ready", func() bool { return w.version(1).Verdict == job.Ready })
-	w.must(1, reprocess.Rollback, reprocess.Args{})
+	w.must(1, ledger.Rollback, ledger.Args{})
 	w.exact()
 	w.sql(`UPDATE kappactl.position SET fault = 'gap', fault_from = 1, fault_to = 2 WHERE number = 2`)
 	w.await("stale", func() bool { return w.version(2).StaleSince != nil })
-	again := w.stage("bbb", func(s *reprocess.Staging) { s.Again = true })
-	if d := w.finish(again.Deployment, "live", job.ExitUnhealthy); d.State != job.DeployFailed {
-		t.Errorf("a stale standby does not flip: %+v", d)
+	again := w.stage("bbb", func(s *plan.Staging) { s.Again = true })
+	if again.FlipOnly || again.Number != 3 {
+		t.Errorf("a standby that stopped reading is not replayed: %+v", again)
 	}
 }
 
@@ -127,16 +129,16 @@ func TestRollbackWithStaleGoesBackToAVersionBehind(t *testing.T) {
 	w.brokers.produce(0, 10)
 	w.exact()
 	w.await("the lag", func() bool { v := w.version(1); return v.LagRecords != nil && *v.LagRecords == 10 })
-	a := w.ask(1, reprocess.Rollback, reprocess.Args{Stale: true})
+	a := w.ask(1, ledger.Rollback, ledger.Args{Stale: true})
 	if a.Code != job.ExitOK || w.live() != "v1" || w.shown() != 100 {
 		t.Errorf("live %s shows %d: %+v", w.live(), w.shown(), a)
 	}
-	has(t, a.Text, "warning: counts/v1 was not up to date: 10 records, ", "readers miss what came since")
+	has(t, a.Text(), "warning: counts/v1 was not up to date: 10 records, ", "readers miss newer results")
 	w.setIdle(1, false)
 	w.exact()
 	// A standby that follows is flipped to under the barrier, whatever the flag says.
 	w.await("v2 following", func() bool { v := w.version(2); return v.LagRecords != nil && *v.LagRecords == 0 })
-	if a := w.ask(2, reprocess.Rollback, reprocess.Args{Stale: true}); a.Code != job.ExitOK || strings.Contains(a.Text, "warning") {
+	if a := w.ask(2, ledger.Rollback, ledger.Args{Stale: true}); a.Code != job.ExitOK || strings.Contains(a.Text(), "warning") {
 		t.Errorf("%+v", a)
 	}
 	w.exact()
@@ -159,12 +161,12 @@ func (w *world) firstIsDown() {
 // promoteOverFirst promotes v2 while v1 is down: without the flag that is refused.
 func (w *world) promoteOverFirst() {
 	w.t.Helper()
-	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	a := w.ask(2, ledger.Promote, ledger.Args{})
 	if a.Code != job.ExitUnhealthy {
 		w.t.Fatalf("%+v", a)
 	}
 	has(w.t, a.Next, "--live-is-down")
-	w.must(2, reprocess.Promote, reprocess.Args{LiveIsDown: true})
+	w.must(2, ledger.Promote, ledger.Args{LiveIsDown: true})
 	w.exact()
 }
 
@@ -182,24 +184,24 @@ func TestRetireRefusesWhatOthersDependOn(t *testing.T) {
 	w := firstLive(t, 100)
 	w.finish(w.stage("bbb", auto).Deployment, "live", job.ExitOK)
 	w.sql(`CREATE VIEW public.report AS SELECT n FROM public.counts__v1`)
-	a := w.ask(1, reprocess.Retire, reprocess.Args{Now: true})
+	a := w.ask(1, ledger.Retire, ledger.Args{Now: true})
 	if a.Code != job.ExitConflict {
 		t.Fatalf("%+v", a)
 	}
-	has(t, a.Text, "view report")
+	has(t, a.Text(), "view report")
 	if got := w.text(`SELECT relname::text FROM pg_class WHERE relname IN ('counts__v1', 'report') ORDER BY 1`); got != "counts__v1\nreport" || w.version(1).Phase != job.Standby {
 		t.Errorf("a refused retire leaves everything: %s, %+v", got, w.version(1))
 	}
-	if a := w.ask(2, reprocess.Retire, reprocess.Args{Now: true}); a.Code != job.ExitConflict {
+	if a := w.ask(2, ledger.Retire, ledger.Args{Now: true}); a.Code != job.ExitConflict {
 		t.Errorf("retire of live: %+v", a)
 	}
 	w.sql(`DROP VIEW public.report`)
-	w.must(1, reprocess.Retire, reprocess.Args{Now: true})
+	w.must(1, ledger.Retire, ledger.Args{Now: true})
 }
 
 func TestAChangeBesideTheHashWritesTheLiveViewAnew(t *testing.T) {
 	w := firstLive(t, 100)
-	s := w.stage("aaa", func(s *reprocess.Staging) { s.Layout.Where = `n > 1000` })
+	s := w.stage("aaa", func(s *plan.Staging) { s.Layout.Where = `n > 1000` })
 	if s.Nothing || s.Number != 1 {
 		t.Fatalf("%+v", s)
 	}
@@ -207,7 +209,7 @@ func TestAChangeBesideTheHashWritesTheLiveViewAnew(t *testing.T) {
 	if got := w.shown(); got != 0 {
 		t.Errorf("serve.where is not applied: %d", got)
 	}
-	if s := w.stage("aaa", func(s *reprocess.Staging) { s.Layout.Where = `n > 1000` }); !s.Nothing {
+	if s := w.stage("aaa", func(s *plan.Staging) { s.Layout.Where = `n > 1000` }); !s.Nothing {
 		t.Errorf("%+v", s)
 	}
 }
@@ -220,6 +222,11 @@ func TestTooManyDeadLettersAreUnhealthy(t *testing.T) {
 	w.sql(`UPDATE kappactl.segment SET state = 'done', rows = 0, records = 100000, dead_letters = 2000 WHERE number = 2`)
 	d := w.finish(s.Deployment, "", job.ExitUnhealthy)
 	has(t, d.Message, "2,000 of 100,000 records could not be processed (2%, on_error allows 1%)")
+	a := w.ask(2, ledger.Resume, ledger.Args{})
+	if a.Code != job.ExitUnhealthy {
+		t.Errorf("resume of a version that no retry makes healthy: %+v", a)
+	}
+	has(t, a.Text(), "has no fault to retry, but it is unhealthy: 2,000 of 100,000 records could not be processed")
 }
 
 func TestADeletedTopicIsUnknownAndTheOthersAreStillShown(t *testing.T) {
@@ -250,11 +257,11 @@ func TestATableThatCannotBeDroppedYetIsSaidAndDroppedLater(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), `SELECT * FROM public.counts__v1`); err != nil {
 		t.Fatal(err)
 	}
-	id, err := w.store.Ask(t.Context(), reprocess.Request{Job: "counts", Number: 1, Verb: reprocess.Retire, Args: reprocess.Args{Now: true}})
+	id, err := w.store.Ask(t.Context(), ledger.Request{Job: "counts", Number: 1, Verb: ledger.Retire, Args: ledger.Args{Now: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.await("the reason", func() bool { return strings.Contains(w.version(1).Reason, "not dropped yet") })
+	w.await("the reason", func() bool { return w.version(1).ReasonCode == reason.CodeNotDropped })
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -4,18 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-)
-
-// What a version waits for between two passes, besides the tick: true once it has happened. Empty is nothing but the tick.
-type awaited string
-
-const (
-	// The last segment is done: the table can be built at once.
-	segmentsDone awaited = `SELECT NOT EXISTS (SELECT 1 FROM kappactl.segment WHERE job = @job AND number = @number AND state <> 'done')`
-	// Workers have taken every partition: whether the version is ready can be told.
-	partitionsTaken awaited = `SELECT NOT EXISTS (SELECT 1 FROM kappactl.position
-		WHERE job = @job AND number = @number AND (owner IS NULL OR lease < clock_timestamp()))`
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
 // looks is how often a rest looks whether what is awaited has happened, and most often.
@@ -28,18 +17,30 @@ const (
 // database is away shows at the next pass.
 func (w *watch) rest(ctx context.Context) bool {
 	left, step := w.c.config.Tick, max(w.c.config.Tick/looks, looksMost)
-	if w.awaits == "" {
-		return sleep(ctx, left)
+	if w.steady {
+		return retry.Sleep(ctx, w.c.beat()) == nil
 	}
-	args := pgx.NamedArgs{"job": w.job, "number": w.number}
+	if w.awaits == "" {
+		return retry.Sleep(ctx, left) == nil
+	}
 	for ; left > 0; left -= step {
-		if !sleep(ctx, min(step, left)) {
+		if retry.Sleep(ctx, min(step, left)) != nil {
 			return false
 		}
-		var happened bool
-		if err := w.c.Pool.QueryRow(ctx, string(w.awaits), args).Scan(&happened); err == nil && happened {
+		if happened, err := w.awaits.Happened(ctx, w.c.Pool, w.job, w.number); err == nil && happened {
 			return true
 		}
 	}
 	return true
+}
+
+// beat is the time until the next of the moments, a tick apart, at which all steady versions take their samples. One that is almost
+// there is passed over.
+func (c *Controller) beat() time.Duration {
+	tick := c.config.Tick
+	left := tick - time.Since(c.began)%tick
+	if left < tick/4 {
+		left += tick
+	}
+	return left
 }

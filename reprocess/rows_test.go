@@ -7,7 +7,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 func TestRetireWaitsForSnapshotsThatOnlyLookOlderThanTheFlip(t *testing.T) {
@@ -17,11 +17,11 @@ func TestRetireWaitsForSnapshotsThatOnlyLookOlderThanTheFlip(t *testing.T) {
 	if _, err := w.connect().Exec(t.Context(), `BEGIN; SELECT pg_current_xact_id()`); err != nil {
 		t.Fatal(err)
 	}
-	w.must(2, reprocess.Promote, reprocess.Args{})
+	w.must(2, ledger.Promote, ledger.Args{})
 	reader, next := w.connect(), w.connect()
 	end := w.snapshot(reader)
-	answered := make(chan *reprocess.Answer, 1)
-	go func() { answered <- w.ask(1, reprocess.Retire, reprocess.Args{Now: true}) }()
+	answered := make(chan *ledger.Answer, 1)
+	go func() { answered <- w.ask(1, ledger.Retire, ledger.Args{Now: true}) }()
 	for len(answered) == 0 { // a reader is always there, none for long
 		another := w.snapshot(next)
 		end()
@@ -59,8 +59,8 @@ func TestActsWaitForRowsThatOthersHold(t *testing.T) {
 	firstLiveFor(t, w)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
 	end := w.locked()
-	answered := make(chan *reprocess.Answer, 1)
-	go func() { answered <- w.ask(2, reprocess.Pause, reprocess.Args{}) }()
+	answered := make(chan *ledger.Answer, 1)
+	go func() { answered <- w.ask(2, ledger.Pause, ledger.Args{}) }()
 	tries := map[string]bool{}
 	w.await("a second try to get the row", func() bool {
 		if since := w.text(`SELECT coalesce(max(xact_start)::text, '') FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`); since != "" {

@@ -14,6 +14,9 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 func testSpec() *job.Spec {
@@ -27,8 +30,8 @@ func testSpec() *job.Spec {
 	}
 }
 
-func testStaging(hash string) Staging {
-	return Staging{
+func testStaging(hash string) plan.Staging {
+	return plan.Staging{
 		Spec: testSpec(), Hash: hash, Dialect: 1, Engine: "duckdb 1.5.6", By: "ann", ClusterID: "c1",
 		Layout: job.Layout{Shape: job.Rollup, View: []job.ViewColumn{{Name: "views", Type: "bigint", Finish: `s."views"`}}},
 	}
@@ -43,7 +46,7 @@ func code(t *testing.T, err error) job.ExitCode {
 	return r.Code
 }
 
-func mustStage(t *testing.T, s *Store, in Staging) Staged {
+func mustStage(t *testing.T, s *Store, in plan.Staging) plan.Staged {
 	t.Helper()
 	out, err := s.Stage(t.Context(), in)
 	if err != nil {
@@ -60,7 +63,7 @@ func exec(t *testing.T, pool *pg.Pool, sql string, args pgx.NamedArgs) {
 }
 
 // makeLive is a shortcut over replay and flip.
-func makeLive(t *testing.T, pool *pg.Pool, s Staged) {
+func makeLive(t *testing.T, pool *pg.Pool, s plan.Staged) {
 	t.Helper()
 	args := pgx.NamedArgs{"job": string(s.Job), "number": int(s.Number), "id": s.Deployment}
 	exec(t, pool, `UPDATE kappactl.version SET phase = 'standby' WHERE job = @job AND phase = 'live'`, args)
@@ -210,42 +213,54 @@ func TestStageRefusesWhatIsNotItsOwn(t *testing.T) {
 	moved.Spec.Serve.View.Name = "elsewhere"
 	cluster := testStaging("bbb")
 	cluster.ClusterID = "c2"
-	for name, in := range map[string]Staging{"another job's view": other, "a moved view": moved, "another cluster": cluster} {
+	archives := testStaging("ccc")
+	archives.Spec.Job, archives.Spec.Serve.View.Name, archives.Spec.Archive = "archives", "archived", &job.Archive{Location: "file:///a"}
+	mustStage(t, s, archives)
+	twice := testStaging("ddd")
+	twice.Spec.Archive = &job.Archive{Location: "file:///b"}
+	for name, in := range map[string]plan.Staging{
+		"another job's view": other, "a moved view": moved, "another cluster": cluster, "an archive of the topic elsewhere": twice,
+	} {
 		if _, err := s.Stage(t.Context(), in); code(t, err) != job.ExitConflict {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	var jobs int
-	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM kappactl.job`).Scan(&jobs); err != nil || jobs != 1 {
+	if err := pool.QueryRow(t.Context(), `SELECT count(*) FROM kappactl.job`).Scan(&jobs); err != nil || jobs != 2 {
 		t.Errorf("%d jobs (%v)", jobs, err)
+	}
+	twice.Spec.Archive.Location = "file:///a"
+	if err := s.pool.ReadOnly(t.Context(), func(tx *pg.Tx) error { return ledger.OneArchive(t.Context(), tx, twice.Spec) }); err != nil {
+		t.Errorf("two jobs with one archive: %v", err)
 	}
 }
 
 // stubViews is a serving view that is taken, or whose contract refuses.
 type stubViews struct {
+	Serving
 	taken  string
 	refuse error
 }
 
+func (stubViews) Preflight(context.Context, pg.DB, job.ViewName, job.Ref, job.Layout, map[string][]string) error {
+	return nil
+}
+
 func (v stubViews) Taken(context.Context, pg.DB, job.ViewName) (string, error) { return v.taken, nil }
 func (v stubViews) Check(json.RawMessage, job.Layout, bool) error              { return v.refuse }
-func (v stubViews) Select(job.Ref, string, job.Layout) string                  { return "" }
-func (v stubViews) Switch(context.Context, *pg.Tx, job.ViewChange) (json.RawMessage, error) {
-	return nil, nil
-}
 
 func TestStageRefusesATakenNameAndAChangedContractBeforeAnyReplay(t *testing.T) {
 	pool, _ := pgtest.New(t)
 	s := NewStore(pool)
 	in := testStaging("aaa")
-	in.Views = stubViews{taken: "table"}
+	in.Serving = stubViews{taken: "table"}
 	if _, err := s.Stage(t.Context(), in); code(t, err) != job.ExitConflict || !strings.Contains(err.Error(), "did not make") {
 		t.Errorf("got %v", err)
 	}
-	in.Views = stubViews{}
+	in.Serving = stubViews{}
 	makeLive(t, pool, mustStage(t, s, in))
 	in = testStaging("bbb")
-	in.Views = stubViews{refuse: &job.Refusal{Code: job.ExitUsage, Cause: `column "views" would be removed`}}
+	in.Serving = stubViews{refuse: &job.Refusal{Code: job.ExitUsage, Cause: `column "views" would be removed`}}
 	if _, err := s.Stage(t.Context(), in); code(t, err) != job.ExitUsage {
 		t.Errorf("got %v", err)
 	}
@@ -254,31 +269,31 @@ func TestStageRefusesATakenNameAndAChangedContractBeforeAnyReplay(t *testing.T) 
 func TestResolveNamesTheOneVersionOrListsThem(t *testing.T) {
 	pool, _ := pgtest.New(t)
 	s := NewStore(pool)
-	if _, err := s.Resolve(t.Context(), "pageviews", Promote); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Resolve(t.Context(), "pageviews", ledger.Promote); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("unknown job: %v", err)
 	}
 	makeLive(t, pool, mustStage(t, s, testStaging("aaa")))
 	makeLive(t, pool, mustStage(t, s, testStaging("bbb")))
 	mustStage(t, s, testStaging("ccc"))
-	for verb, want := range map[Verb]job.Number{Rollback: 1, Retire: 1, Abort: 3, Pause: 3} {
+	for verb, want := range map[ledger.Verb]job.Number{ledger.Rollback: 1, ledger.Retire: 1, ledger.Abort: 3, ledger.Pause: 3} {
 		if got, err := s.Resolve(t.Context(), "pageviews", verb); err != nil || got.Number != want {
 			t.Errorf("%s: %v, %v; want v%d", verb, got, err, want)
 		}
 	}
-	if _, err := s.Resolve(t.Context(), "pageviews", Promote); code(t, err) != job.ExitConflict || !strings.Contains(err.Error(), "v3 is staged") {
+	if _, err := s.Resolve(t.Context(), "pageviews", ledger.Promote); code(t, err) != job.ExitConflict || !strings.Contains(err.Error(), "v3 is staged") {
 		t.Errorf("promote: %v", err)
 	}
 	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.version SET paused_at = clock_timestamp() WHERE number = 3`); err != nil {
 		t.Fatal(err)
 	}
 	var r *job.Refusal
-	if _, err := s.Resolve(t.Context(), "pageviews", Pause); !errors.As(err, &r) || r.Code != job.ExitConflict || !strings.Contains(r.Next, "kappactl pause pageviews v1, if") {
+	if _, err := s.Resolve(t.Context(), "pageviews", ledger.Pause); !errors.As(err, &r) || r.Code != job.ExitConflict || !strings.Contains(r.Next, "kappactl pause pageviews v1, if") {
 		t.Errorf("pause with nothing but the way back: %v", err)
 	}
 	if _, err := pool.Exec(t.Context(), `UPDATE kappactl.version SET paused_at = clock_timestamp() WHERE number <> 2`); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Resolve(t.Context(), "pageviews", Pause); code(t, err) != job.ExitConflict || !strings.Contains(err.Error(), "v3 is staged and paused. v2 is live. v1 is standby and paused.") {
+	if _, err := s.Resolve(t.Context(), "pageviews", ledger.Pause); code(t, err) != job.ExitConflict || !strings.Contains(err.Error(), "v3 is staged and paused. v2 is live. v1 is standby and paused.") {
 		t.Errorf("pause again: %v", err)
 	}
 }
@@ -291,11 +306,11 @@ func TestWhatIsNotThereIsNamed(t *testing.T) {
 	nine := job.Number(9)
 	for want, ask := range map[string]func() error{
 		`there is no job "pagevews"; did you mean pageviews?`: func() error { _, err := s.Status(t.Context(), "pagevews"); return err },
-		`there is no job "other"`:                             func() error { _, err := s.Resolve(t.Context(), "other", Promote); return err },
+		`there is no job "other"`:                             func() error { _, err := s.Resolve(t.Context(), "other", ledger.Promote); return err },
 		`there is no job "pagevews2"; did`:                    func() error { _, err := s.History(t.Context(), "pagevews2", &nine, 1); return err },
 		`job "pageviews" has no version v9`:                   func() error { _, err := s.History(t.Context(), "pageviews", &nine, 1); return err },
 	} {
-		if err := ask(); !errors.Is(err, ErrNotFound) || !strings.HasPrefix(err.Error(), want) {
+		if err := ask(); !errors.Is(err, ledger.ErrNotFound) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -305,23 +320,23 @@ func TestARequestIsAnsweredOnce(t *testing.T) {
 	pool, _ := pgtest.New(t)
 	s := NewStore(pool)
 	mustStage(t, s, testStaging("aaa"))
-	if _, err := s.Ask(t.Context(), Request{Job: "pageviews", Number: 9, Verb: Abort}); !errors.Is(err, ErrNotFound) {
+	if _, err := s.Ask(t.Context(), ledger.Request{Job: "pageviews", Number: 9, Verb: ledger.Abort}); !errors.Is(err, ledger.ErrNotFound) {
 		t.Errorf("unknown version: %v", err)
 	}
-	id, err := s.Ask(t.Context(), Request{Job: "pageviews", Number: 1, Verb: Abort, By: "ann"})
+	id, err := s.Ask(t.Context(), ledger.Request{Job: "pageviews", Number: 1, Verb: ledger.Abort, By: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if a, err := s.Answer(t.Context(), id); a != nil || err != nil {
 		t.Errorf("before: %v, %v", a, err)
 	}
-	if err := writeAnswer(t.Context(), pool, id, 0, Answer{Code: job.ExitChecks, Text: "no", Next: "look"}); err != nil {
+	if err := ledger.WriteAnswer(t.Context(), pool, id, 0, ledger.Answer{Code: job.ExitChecks, Reason: reason.Refused("no"), Next: "look"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeAnswer(t.Context(), pool, id, 0, Answer{}); !errors.Is(err, errLost) {
+	if err := ledger.WriteAnswer(t.Context(), pool, id, 0, ledger.Answer{}); !errors.Is(err, ledger.ErrLost) {
 		t.Errorf("second answer: %v", err)
 	}
-	if a, err := s.Answer(t.Context(), id); err != nil || *a != (Answer{Code: job.ExitChecks, Text: "no", Next: "look"}) {
+	if a, err := s.Answer(t.Context(), id); err != nil || a.Code != job.ExitChecks || a.Text() != "no" || a.Next != "look" {
 		t.Errorf("after: %v, %v", a, err)
 	}
 }

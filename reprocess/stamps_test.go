@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 // Lag time goes by when offsets were seen, not by what producers stamp: an old newest record is no lag, one from the future is no
@@ -16,7 +17,7 @@ func TestOddStampsMakeNoLagAndOneWarning(t *testing.T) {
 	for _, c := range []struct{ what, stamp, warning string }{
 		{"three hours old", "clock_timestamp() - interval '3 hours'", ""},
 		{"a little ahead", "clock_timestamp() + interval '20 seconds'", ""},
-		{"tomorrow", "clock_timestamp() + interval '1 day'", "which is still to come: a producer's clock is wrong, or its unit of time; so are records of 1 more partitions"},
+		{"tomorrow", "clock_timestamp() + interval '1 day'", "which is in the future: a producer's clock or its unit of time is wrong; so do records of 1 more partition"},
 		{"none", "NULL", ""},
 	} {
 		w.sql(`UPDATE kappactl.position SET record_time = ` + c.stamp)
@@ -46,7 +47,7 @@ func TestADeletedTopicIsMissingOnItsOwnUntilItsVersionIsRetired(t *testing.T) {
 	w := newWorld(t, 100, 50)
 	w.brokers.set(func(b *brokers) { b.second = 1 })
 	w.run(1, nil)
-	both := func(s *reprocess.Staging) { s.Spec.Source.Topics = []string{"events", "other"} }
+	both := func(s *plan.Staging) { s.Spec.Source.Topics = []string{"events", "other"} }
 	w.finish(w.stage("aaa", both).Deployment, "live", job.ExitOK)
 	w.brokers.set(func(b *brokers) { b.gone = true })
 	missing := func() {
@@ -67,12 +68,12 @@ func TestADeletedTopicIsMissingOnItsOwnUntilItsVersionIsRetired(t *testing.T) {
 	d := w.finish(w.stage("bbb").Deployment, "live", job.ExitGap)
 	_, token, _ := strings.Cut(d.Next, "--accept-shorter-history=")
 	w.await("cleaning", func() bool { return w.version(2).EndedAt != nil })
-	w.finish(w.stage("bbb", auto, func(s *reprocess.Staging) { s.AcceptShorterHistory = token }).Deployment, "live", job.ExitOK)
+	w.finish(w.stage("bbb", auto, func(s *plan.Staging) { s.AcceptShorterHistory = token }).Deployment, "live", job.ExitOK)
 	if parts := w.version(3).Partitions; len(parts) != 1 || parts[0].Topic != "events" || w.shown() != 120 {
 		t.Errorf("v3 lists %+v and shows %d", parts, w.shown())
 	}
 	missing()
-	w.must(1, reprocess.Retire, reprocess.Args{Now: true})
+	w.must(1, ledger.Retire, ledger.Args{Now: true})
 	w.await("nothing of other is left", func() bool {
 		v := w.version(1)
 		return v.EndedAt != nil && len(v.Partitions) == 0 && w.version(3).Verdict == job.Ready && len(w.version(3).Warnings) == 0

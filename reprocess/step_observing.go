@@ -3,124 +3,89 @@ package reprocess
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/checks"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// failuresToFlipBack is how often in a row a check fails after the flip before readers go back.
-const failuresToFlipBack = 2
-
-// observing ends the rollback window; until then it runs the checks after the flip, and flips back when one fails twice in a row.
-func (w *watch) observing(ctx context.Context, st *state) (next, error) {
-	checks := dueIn(st.spec.Checks, job.CheckAfter)
-	var past []pastCheck
-	if len(checks) > 0 {
+// observing ends the rollback window; until then it runs the checks after the flip, and rolls back when one fails twice
+// in a row.
+func (w *watch) observing(ctx context.Context, st *ledger.State) (next, error) {
+	after := checks.In(st.Spec.Checks, job.CheckAfter)
+	var past []checks.Past
+	if len(after) > 0 {
 		var err error
-		if past, err = readChecks(ctx, w.c.Pool, st.ID, job.CheckAfter); err != nil {
+		if past, err = checks.Read(ctx, w.c.Pool, st.ID, job.CheckAfter); err != nil {
 			return done, err
 		}
 	}
 	// By what is written, not by what this process saw: whoever comes after an agent that died goes on.
-	bad := failedTwice(checks, past)
+	bad := checks.FailedTwice(after, past)
 	if st.ObserveUntil == nil || !st.Now.Before(*st.ObserveUntil) {
 		return w.settle(ctx, st, bad)
 	}
-	if bad == nil && st.Message != "" && st.ExitCode == nil && !notPassedSince(st.Message, checks, past) {
-		return again, w.nothingToGoBackFrom(ctx, st)
+	if bad == nil && !st.Message.IsZero() && st.ExitCode == nil {
+		failed, err := ledger.ReadRollbackFailure(ctx, w.c.Pool, st.ID)
+		if err != nil {
+			return done, err
+		}
+		if failed == nil || checks.Recovered(failed.Check, after, past) {
+			return again, w.nothingToGoBackFrom(ctx, st)
+		}
 	}
 	if bad != nil && w.c.Now().Sub(w.back.tried) >= w.back.pause {
 		return w.flipBack(ctx, st, *bad)
 	}
-	due := w.due(checks, past, st.Now)
+	due := checks.Due(after, past, st.Now, w.c.config.Tick)
 	if len(due) == 0 {
 		return later, nil
 	}
 	return w.runAfter(ctx, st, due, past)
 }
 
-// settle ends the rollback window. There is nothing to go back to any more: a check that fails is what the deployment ends with.
-func (w *watch) settle(ctx context.Context, st *state, bad *pastCheck) (next, error) {
-	text := "the rollback window is over"
-	var a *Answer
+// settle ends the rollback window. There is nothing left to roll back: the deployment ends with a check that fails.
+func (w *watch) settle(ctx context.Context, st *ledger.State, bad *checks.Past) (next, error) {
+	why := reason.WindowOver()
+	var a ledger.Answer
 	if bad != nil {
-		text = fmt.Sprintf("the rollback window of %s is over and check %q fails: %s; ", st.ref(), bad.Name, bad.Detail)
-		if _, why, found := strings.Cut(st.Message, cannotGoBack); found {
-			text += "readers could not go back" + why
-		} else {
-			text += "readers go on seeing it"
+		failed, err := ledger.ReadRollbackFailure(ctx, w.c.Pool, st.ID)
+		if err != nil {
+			return done, err
 		}
-		a = &Answer{Code: job.ExitChecks, Text: text, Next: "correct the cause, then kappactl deploy FILE"}
+		if failed == nil {
+			failed = &ledger.RollbackFailure{}
+		}
+		why = reason.WindowOverFailing(st.Ref(), bad.Name, bad.Detail, failed.To, failed.Cause)
+		a = ledger.Answer{Code: job.ExitChecks, Reason: why, Next: "correct the cause, then kappactl deploy FILE"}
 	}
 	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := setState(ctx, tx, st, job.Settled, a); err != nil {
+		if err := ledger.MoveDeployment(ctx, tx, st, ledger.WindowEnded, a); err != nil {
 			return err
 		}
-		return addEvent(ctx, tx, st.entry("settled", "%s", text))
+		return ledger.AddEvent(ctx, tx, st.Entry(ledger.EventSettled, why))
 	})
 	return again, err
 }
 
-// nothingToGoBackFrom takes back what was said while readers could not go back: the check that wanted it passes again, or was
-// taken out.
-func (w *watch) nothingToGoBackFrom(ctx context.Context, st *state) error {
+// nothingToGoBackFrom clears the message of a failed automatic rollback: the check that asked for it passes again, or
+// is no longer in the job file.
+func (w *watch) nothingToGoBackFrom(ctx context.Context, st *ledger.State) error {
 	w.back = backing{}
 	return w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := setMessage(ctx, tx, st, "", ""); err != nil {
+		if err := ledger.SetMessage(ctx, tx, st, reason.Reason{}, ""); err != nil {
 			return err
 		}
-		return addEvent(ctx, tx, st.entry("no rollback needed", "what failed after the flip fails no more: readers stay with %s", job.Number(st.Number)))
+		return ledger.AddEvent(ctx, tx, st.Entry(ledger.EventNoRollbackNeeded, reason.Recovered(job.Number(st.Number))))
 	})
 }
 
-// failedTwice is a check that failed so often in a row that readers have to go back.
-func failedTwice(checks []job.Check, past []pastCheck) *pastCheck {
-	for _, k := range checks {
-		for i, p := range past {
-			if p.is(k) && p.Failures >= failuresToFlipBack {
-				return &past[i]
-			}
-		}
-	}
-	return nil
-}
-
-// notPassedSince says that the check for which readers were to go back is in the file and has not passed since: one that was changed in place has
-// yet to run as it stands there.
-func notPassedSince(message string, checks []job.Check, past []pastCheck) bool {
-	for _, k := range checks {
-		if strings.HasPrefix(message, twiceInARow(k.Name)) {
-			return !slices.ContainsFunc(past, func(p pastCheck) bool { return p.is(k) && p.Failures == 0 })
-		}
-	}
-	return false
-}
-
-// twiceInARow begins the reason for which readers go back.
-func twiceInARow(check string) string { return fmt.Sprintf("check %q failed twice in a row: ", check) }
-
-// due are the checks that did not run yet as they stand in the file, and those whose time has come again.
-func (w *watch) due(checks []job.Check, past []pastCheck, now time.Time) []job.Check {
-	var due []job.Check
-	for _, k := range checks {
-		ran := false
-		for _, p := range past {
-			ran = ran || p.is(k) && now.Sub(p.At) < max(k.Every, w.c.config.Tick)
-		}
-		if !ran {
-			due = append(due, k)
-		}
-	}
-	return due
-}
-
 // runAfter runs checks and notes what they said; who reads it next acts on it.
-func (w *watch) runAfter(ctx context.Context, st *state, due []job.Check, past []pastCheck) (next, error) {
-	var r *checkRun
+func (w *watch) runAfter(ctx context.Context, st *ledger.State, due []job.Check, past []checks.Past) (next, error) {
+	var r *checks.Run
 	err := w.during(ctx, st, func(ctx context.Context) (err error) {
 		r, err = w.c.checkAfter(ctx, st, due)
 		return err
@@ -132,10 +97,10 @@ func (w *watch) runAfter(ctx context.Context, st *state, due []job.Check, past [
 		if err := fence(ctx, tx, st); err != nil {
 			return err
 		}
-		if err := writeResults(ctx, tx, r); err != nil {
+		if err := r.Write(ctx, tx, st); err != nil {
 			return err
 		}
-		return w.noteChanges(ctx, tx, r, past)
+		return w.noteChanges(ctx, tx, st, r, past)
 	})
 	if err != nil {
 		return done, err
@@ -144,31 +109,26 @@ func (w *watch) runAfter(ctx context.Context, st *state, due []job.Check, past [
 	return again, nil
 }
 
-// noteChanges writes history where a check says something else than the time before.
-func (w *watch) noteChanges(ctx context.Context, tx *pg.Tx, r *checkRun, past []pastCheck) error {
-	for _, result := range r.results {
-		var before pastCheck
-		for _, p := range past {
-			if p.Name == result.Name {
-				before = p
-			}
-		}
-		log := w.c.log(r.st).With("check", result.Name, "outcome", string(result.Outcome), "reason", result.Detail)
+// noteChanges writes history for the checks whose answer differs from the time before.
+func (w *watch) noteChanges(ctx context.Context, tx *pg.Tx, st *ledger.State, r *checks.Run, past []checks.Past) error {
+	for _, result := range r.Results {
+		log := w.c.log(st).With("check", result.Name, "outcome", string(result.Outcome), "reason", result.Detail.Text())
 		switch result.Outcome {
-		case CheckFail:
+		case checks.Fail:
 			log.Error("a check fails after the flip")
-		case CheckNoAnswer:
+		case checks.NoAnswer:
 			log.Warn("a check gives no answer after the flip")
-		case CheckPass:
+		case checks.Pass:
 		}
-		// A check that goes on failing, as when readers cannot go back, would fill the history with its examples.
-		if before.Outcome == result.Outcome && (result.Outcome != CheckFail || before.Failures >= failuresToFlipBack) {
-			continue
-		}
-		kind := map[CheckOutcome]string{CheckPass: "check passed", CheckFail: "check failed", CheckNoAnswer: "check without answer"}[result.Outcome]
-		e := r.st.entry(kind, "after the flip: %s", checkWords([]CheckResult{result}))
-		e.Detail = map[string]any{"checks": []CheckResult{result}, "positions": r.at}
-		if err := addEvent(ctx, tx, e); err != nil {
+	}
+	for _, result := range checks.ChangedResults(r.Results, past) {
+		kind := map[checks.Outcome]ledger.EventKind{
+			checks.Pass: ledger.EventCheckPassed, checks.Fail: ledger.EventCheckFailed,
+			checks.NoAnswer: ledger.EventCheckNoAnswer,
+		}[result.Outcome]
+		e := st.Entry(kind, reason.CheckAfterFlip(result.Answer()))
+		e.Detail = map[string]any{"checks": []checks.Result{result}, "positions": r.Offsets}
+		if err := ledger.AddEvent(ctx, tx, e); err != nil {
 			return err
 		}
 	}
@@ -179,55 +139,54 @@ func (w *watch) noteChanges(ctx context.Context, tx *pg.Tx, r *checkRun, past []
 type backing struct {
 	tried time.Time
 	pause time.Duration
-	said  string
 }
 
 // flipBack rolls back by itself: by the barrier and the transaction of a rollback that a person asks for.
-func (w *watch) flipBack(ctx context.Context, st *state, bad pastCheck) (next, error) {
+func (w *watch) flipBack(ctx context.Context, st *ledger.State, bad checks.Past) (next, error) {
 	if st.Previous == nil {
 		return later, nil
 	}
 	to := job.Ref{Job: job.Name(st.Job), Number: job.Number(*st.Previous)}
-	reason := twiceInARow(bad.Name) + bad.Detail
+	because := reason.FailedTwice(bad.Name, bad.Detail)
 	err := w.during(ctx, st, func(ctx context.Context) error {
 		// Its tries take a while: once readers have left this version, it is not for its check to move them.
-		_, err := w.c.rollback(ctx, actor{deployment: st.ID, claim: st.claim, by: "kappactl", reason: reason, while: job.Observing}, to, Args{})
-		return err
+		by := ledger.Actor{Deployment: st.ID, Claim: st.Claim, By: "kappactl", Cause: because, While: job.Observing}
+		return w.c.rollback(ctx, by, to, ledger.Args{})
 	})
-	var refusal *job.Refusal
+	a, refused := ledger.AnswerOf(err)
 	switch {
 	case err == nil:
 		return again, nil
-	case errors.As(err, &refusal):
-	case ctx.Err() != nil || errors.Is(err, errLost) || pg.Unreachable(err):
+	case refused:
+	case ctx.Err() != nil || errors.Is(err, ledger.ErrLost) || pg.Unreachable(err):
 		return done, err
 	default: // it would come again at every try: a person has to look
-		refusal = refuse(job.ExitFailed, "kappactl rollback "+st.Job, "%s", err)
+		a = ledger.Answer{Code: job.ExitFailed, Reason: reason.Error(err), Next: st.RollbackCommand()}
 	}
 	// The check goes on in between: when it passes again, nothing is left to undo.
 	w.back.tried, w.back.pause = w.c.Now(), w.c.config.Tick*10
-	return later, w.cannotFlipBack(ctx, st, to, reason, refusal)
+	return later, w.cannotFlipBack(ctx, st, ledger.RollbackFailure{Check: bad.Name, To: to.Number.String(), Cause: a.Reason}, because, a.Next)
 }
 
-// cannotGoBack are the words by which a deployment says that it should have rolled back and could not.
-const cannotGoBack = "readers cannot go back"
-
-// cannotFlipBack alarms, once for each cause.
-func (w *watch) cannotFlipBack(ctx context.Context, st *state, to job.Ref, reason string, refusal *job.Refusal) error {
-	cause, _, _ := strings.Cut(refusal.Cause, "\n")
-	w.c.log(st).Error("cannot roll back by itself", "because", reason, "reason", refusal.Cause)
-	if w.back.said == cause {
+// cannotFlipBack notes a failed automatic rollback on the deployment and in its history, once for each check and cause.
+func (w *watch) cannotFlipBack(
+	ctx context.Context, st *ledger.State, f ledger.RollbackFailure, because reason.Reason, next string,
+) error {
+	w.c.log(st).Error("automatic rollback failed", "because", because.Text(), "reason", f.Cause.Text())
+	noted, err := ledger.ReadRollbackFailure(ctx, w.c.Pool, st.ID)
+	if err != nil {
+		return err
+	}
+	if noted != nil && noted.Check == f.Check && noted.Cause.Key() == f.Cause.Key() {
 		return nil
 	}
-	text := fmt.Sprintf("%s; %s to %s by themselves: %s", reason, cannotGoBack, to.Number, refusal.Cause)
-	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := setMessage(ctx, tx, st, text, refusal.Next); err != nil {
+	message := reason.CannotRollBack(because, f.To, f.Cause)
+	e := st.Entry(ledger.EventNotRolledBack, message)
+	e.Detail = f
+	return w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if err := ledger.SetMessage(ctx, tx, st, message, next); err != nil {
 			return err
 		}
-		return addEvent(ctx, tx, st.entry("not rolled back", "%s", text))
+		return ledger.AddEvent(ctx, tx, e)
 	})
-	if err == nil {
-		w.back.said = cause
-	}
-	return err
 }

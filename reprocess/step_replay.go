@@ -2,20 +2,19 @@ package reprocess
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/readiness"
 )
-
-// eventExtended notes a round of a replay that went on behind the frozen end.
-const eventExtended = "extended"
 
 // replaying watches the segments. When all are done and much has arrived since, the replay goes on; after a few rounds,
 // or when little has, the table is built.
-func (w *watch) replaying(ctx context.Context, st *state) (next, error) {
+func (w *watch) replaying(ctx context.Context, st *ledger.State) (next, error) {
 	s, err := w.sample(ctx, st)
 	if err != nil {
 		return done, err
@@ -34,78 +33,63 @@ func (w *watch) replaying(ctx context.Context, st *state) (next, error) {
 		remaining += p.Remaining
 	}
 	if remaining > 0 {
-		w.awaits = segmentsDone
+		w.awaits = ledger.SegmentsDone
 		return later, nil
 	}
-	longer := since(s.positions, s.facts)
+	longer := readiness.Since(s.positions, s.facts)
 	arrived = offsets(longer)
-	rounds, err := noted(ctx, w.c.Pool, st, eventExtended)
+	rounds, err := ledger.CountEvents(ctx, w.c.Pool, st, ledger.EventExtended)
 	if err != nil {
 		return done, err
 	}
-	if arrived > w.c.config.ExtendOver && rounds < w.c.config.ExtendRounds {
+	if arrived > w.c.config.ExtendOver && st.Spec.Replay.Source != job.SourceArchive && rounds < w.c.config.ExtendRounds {
 		return again, w.extend(ctx, st, longer, arrived)
 	}
 	return again, w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		return move(ctx, tx, st, AllRead)
+		return ledger.Move(ctx, tx, st, ledger.AllRead)
 	})
 }
 
-func (w *watch) extend(ctx context.Context, st *state, longer []job.Frozen, arrived int64) error {
+func (w *watch) extend(ctx context.Context, st *ledger.State, longer []job.Frozen, arrived int64) error {
 	return w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		if err := fence(ctx, tx, st); err != nil {
 			return err
 		}
-		if err := w.c.Replays.Extend(ctx, tx, st.ref(), longer); err != nil {
+		if err := w.c.Speed.Extend(ctx, tx, st.Ref(), longer); err != nil {
 			return err
 		}
-		return addEvent(ctx, tx, st.entry(eventExtended, "%s records arrived since the ranges were frozen", grouped(arrived)))
+		return ledger.AddEvent(ctx, tx, st.Entry(ledger.EventExtended, reason.ReplayExtended(arrived)))
 	})
-}
-
-// since are the ranges between the frozen ends and the last stable offsets.
-func since(positions []job.Position, facts []job.PartitionFacts) []job.Frozen {
-	ends := map[job.Partition]job.Position{}
-	for _, p := range positions {
-		ends[p.Partition] = p
-	}
-	var out []job.Frozen
-	for _, f := range facts {
-		p, ok := ends[f.Partition]
-		if ok && f.Err == nil && f.LastStable > p.FrozenEnd {
-			out = append(out, job.Frozen{Partition: f.Partition, Range: job.Range{From: p.FrozenEnd, To: f.LastStable}, LeaderEpoch: f.LeaderEpoch})
-		}
-	}
-	return out
 }
 
 // buildStep is one repeatable step between the replay and live.
 type buildStep struct {
 	name  string
+	kind  ledger.EventKind
 	fault string
 	run   func(context.Context) error
 }
 
 // building fills the version's table, indexes and analyzes it, then hands the positions over to live. A step that is
 // noted as done is not done again by another controller.
-func (w *watch) building(ctx context.Context, st *state) (next, error) {
+func (w *watch) building(ctx context.Context, st *ledger.State) (next, error) {
 	if st.PausedAt != nil {
 		_, err := w.sample(ctx, st)
 		return later, err
 	}
 	steps := []buildStep{
-		{"fill", FaultDeployFilled, func(ctx context.Context) error {
-			return w.c.Replays.Fill(ctx, w.c.Pool, st.ref(), st.schema(), st.layout)
+		{"fill", ledger.EventFilled, FaultDeployFilled, func(ctx context.Context) error {
+			return w.c.Speed.Fill(ctx, w.c.Pool, st.Version())
 		}},
-		{"index", FaultDeployIndexed, func(ctx context.Context) error {
-			return w.c.Tables.Index(ctx, w.c.Pool, st.ref(), st.schema(), st.layout)
+		{"index", ledger.EventIndexed, FaultDeployIndexed, func(ctx context.Context) error {
+			return w.c.Serving.Index(ctx, w.c.Pool, st.Version())
 		}},
-		{"analyze", "", func(ctx context.Context) error {
-			return w.c.Tables.Analyze(ctx, w.c.Pool, st.ref(), st.schema())
+		{"analyze", ledger.EventAnalyzed, "", func(ctx context.Context) error {
+			return w.c.Serving.Analyze(ctx, w.c.Pool, st.Version())
 		}},
 	}
-	if st.layout.Shape == job.Latest {
-		steps = slices.Insert(steps, 1, buildStep{"keys", "", func(ctx context.Context) error { return w.c.moved(ctx, st) }})
+	if st.Layout.Shape == job.Latest {
+		steps = slices.Insert(steps, 1, buildStep{"keys", ledger.EventKeysCounted, "", func(ctx context.Context) error { return w.c.moved(ctx, st) }})
 	}
 	err := w.during(ctx, st, func(ctx context.Context) error {
 		for _, s := range steps {
@@ -117,35 +101,26 @@ func (w *watch) building(ctx context.Context, st *state) (next, error) {
 	})
 	w.movedKnown = false
 	if err != nil {
-		if a, ok := hopeless(err); ok {
+		if a, ok := ledger.Hopeless(err); ok {
 			return w.fail(ctx, st, a)
 		}
-		return done, w.troubled(ctx, st, "the table is not built yet", err)
+		return done, err
 	}
 	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := w.c.Replays.Seal(ctx, tx, st.ref(), st.schema()); err != nil {
+		if err := w.c.Speed.Seal(ctx, tx, st.Version()); err != nil {
 			return err
 		}
-		return move(ctx, tx, st, Built)
+		return ledger.Move(ctx, tx, st, ledger.Built)
 	})
 	if err != nil {
-		return done, w.troubled(ctx, st, "the replay is not sealed yet", err)
+		return done, err
 	}
 	w.c.hit(FaultDeploySealed)
 	return again, nil
 }
 
-// troubled shows in the status why a step has to be tried again, and returns the error.
-func (w *watch) troubled(ctx context.Context, st *state, what string, err error) error {
-	if ctx.Err() != nil || pg.Unreachable(err) || errors.Is(err, errLost) {
-		return err
-	}
-	return errors.Join(err, setVerdict(ctx, w.c.Pool, st, Judged{job.Stalled, fmt.Sprintf("%s: %v", what, err)}, false))
-}
-
-func (c *Controller) build(ctx context.Context, st *state, s buildStep) error {
-	kind := "built." + s.name
-	n, err := noted(ctx, c.Pool, st, kind)
+func (c *Controller) build(ctx context.Context, st *ledger.State, s buildStep) error {
+	n, err := ledger.CountEvents(ctx, c.Pool, st, s.kind)
 	if err != nil || n > 0 {
 		return err
 	}
@@ -157,54 +132,51 @@ func (c *Controller) build(ctx context.Context, st *state, s buildStep) error {
 		c.hit(s.fault)
 	}
 	seconds := c.Now().Sub(began).Seconds()
-	e := st.entry(kind, "%s took %.1fs", s.name, seconds)
+	e := st.Entry(s.kind, reason.StepTook(s.name, seconds))
 	e.Detail = map[string]float64{"seconds": seconds}
 	c.log(st).Info("built", "step", s.name, "seconds", seconds)
-	return addEvent(ctx, c.Pool, e)
-}
-
-// hopeless says that an error of a step would come again: an error over the data, or a refusal.
-func hopeless(err error) (Answer, bool) {
-	if a, ok := answerOf(err); ok {
-		return a, true
-	}
-	switch code := pg.Code(err); {
-	case code == "" || pg.Unreachable(err) || pg.Retryable(err):
-		return Answer{}, false
-	case code[:2] == "22" || code[:2] == "23" || code[:2] == "42":
-		return Answer{Code: job.ExitUnhealthy, Text: fmt.Sprintf("the table cannot be built: %v", err)}, true
-	}
-	return Answer{}, false
+	return ledger.AddEvent(ctx, c.Pool, e)
 }
 
 // unhealthy ends a candidate that met a record or a query that will fail for ever, and says what else needs a person.
-func (w *watch) unhealthy(ctx context.Context, st *state, s sampled) (next, error) {
-	if fatal(s.fault.Kind) {
-		return w.fail(ctx, st, Answer{
-			Code: faultCode(s.fault.Kind), Text: faultWords(s.at, s.fault),
-			Next: fmt.Sprintf("correct the job file, then kappactl deploy FILE; kappactl status %s shows the records", st.Job),
+func (w *watch) unhealthy(ctx context.Context, st *ledger.State, s sampled) (next, error) {
+	if readiness.Fatal(s.fault.Kind) {
+		return w.fail(ctx, st, ledger.Answer{
+			Code: readiness.ExitCode(s.fault.Kind), Reason: reason.Fault(s.at, s.fault),
+			Next: fmt.Sprintf("correct the job file, then kappactl deploy FILE; kappactl status %s names the record", st.Job),
 		})
 	}
-	if !st.open() {
+	if !st.Open() {
 		return later, nil
 	}
 	code := job.ExitUnhealthy
 	if s.fault.Kind != job.FaultNone {
-		code = faultCode(s.fault.Kind)
+		code = readiness.ExitCode(s.fault.Kind)
 	}
 	noted := st.ExitCode != nil && (*st.ExitCode == int(job.ExitGap) || *st.ExitCode == int(job.ExitUnhealthy))
 	switch {
 	case s.verdict.Verdict == job.Unhealthy && (st.ExitCode == nil || *st.ExitCode != int(code)):
-		return w.say(ctx, st, st.State, Answer{Code: code, Text: s.verdict.Reason, Next: w.cure(st, s)})
+		return w.blocked(ctx, st, ledger.Answer{Code: code, Reason: s.verdict.Reason, Next: w.cure(st, s)})
 	case s.verdict.Verdict != job.Unhealthy && s.verdict.Verdict != job.Unknown && noted:
-		return again, setState(ctx, w.c.Pool, st, st.State, nil)
+		if st.State == job.Waiting && st.Phase == job.Verified { // its flip was refused, perhaps for what it still lacks
+			if lacks, err := w.c.survey(st).Lacks(ctx, st.LiveRef(), st.Ref()); err != nil || lacks {
+				return later, err
+			}
+		}
+		return again, ledger.SetOutcome(ctx, w.c.Pool, st, ledger.Answer{})
 	}
 	return later, nil
 }
 
 // cure is what to run next for a fault.
-func (w *watch) cure(st *state, s sampled) string {
+func (w *watch) cure(st *ledger.State, s sampled) string {
+	if s.verdict.Reason.Trouble() {
+		return fmt.Sprintf("correct the cause; the deployment then continues: kappactl wait %s %s --for verified", st.Job, job.Number(st.Number))
+	}
 	again := fmt.Sprintf("kappactl abort %s %s, then kappactl deploy FILE", st.Job, job.Number(st.Number))
+	if s.fault.Kind == job.FaultArchive {
+		return fmt.Sprintf("bring the file back, then kappactl resume %s %s, or: %s", st.Job, job.Number(st.Number), again)
+	}
 	if s.fault.Kind == job.FaultGap {
 		return fmt.Sprintf("kappactl resume %s %s --accept-gap %s:%d-%d, or: %s", st.Job, job.Number(st.Number), s.at, s.fault.From, s.fault.To, again)
 	}

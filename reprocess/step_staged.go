@@ -2,11 +2,13 @@ package reprocess
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
 // untilStaged and untilCaughtUp are where a deployment may be asked to stop before its checks.
@@ -17,47 +19,53 @@ const (
 )
 
 // staged decides where the replay begins, refuses to lose results, makes the table and freezes the ranges.
-func (w *watch) staged(ctx context.Context, st *state) (next, error) {
+func (w *watch) staged(ctx context.Context, st *ledger.State) (next, error) {
 	if st.PausedAt != nil || (st.State == job.Waiting && st.Until == untilStaged) {
 		return later, nil
 	}
-	o, err := w.plan(ctx, st)
-	var r *job.Refusal
+	o, err := w.outset(ctx, st)
+	a, refused := ledger.AnswerOf(err)
 	switch {
 	case ctx.Err() != nil:
 		return done, ctx.Err()
-	case errors.As(err, &r):
-		return w.fail(ctx, st, Answer{Code: r.Code, Text: r.Cause, Next: r.Next})
+	case refused:
+		return w.fail(ctx, st, a)
 	case pg.Unreachable(err):
 		return done, err
 	case err != nil:
 		// The brokers do not answer, or the topic is not there yet: both can heal.
-		return later, setVerdict(ctx, w.c.Pool, st, Judged{job.Unknown, err.Error()}, false)
+		return later, ledger.SetVerdict(ctx, w.c.Pool, st, readiness.Judgement{Verdict: job.Unknown, Reason: reason.Error(err)}, false)
 	}
-	if err := w.c.Tables.Create(ctx, w.c.Pool, st.ref(), st.schema(), st.layout); err != nil {
-		if errors.As(err, &r) {
-			return w.fail(ctx, st, Answer{Code: r.Code, Text: r.Cause, Next: r.Next})
+	if err := w.c.Serving.Create(ctx, w.c.Pool, st.Version()); err != nil {
+		if a, refused = ledger.AnswerOf(err); refused {
+			return w.fail(ctx, st, a)
 		}
 		return done, err
 	}
 	w.c.hit(FaultDeployCreated)
 	if st.Until == untilStaged && st.State == job.RollingOut {
-		return w.say(ctx, st, job.Waiting, Answer{Text: "staged, as asked for", Next: "kappactl deploy FILE"})
+		return w.stop(ctx, st, ledger.Stopped, ledger.Answer{Reason: reason.StagedAsAsked(), Next: "kappactl deploy FILE"})
 	}
 	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := w.c.Replays.Freeze(ctx, tx, st.ref(), st.schema(), st.layout, o.frozen); err != nil {
+		if err := w.c.Speed.Freeze(ctx, tx, st.Version(), o.Frozen); err != nil {
 			return err
 		}
-		if err := keepAccepted(ctx, tx, st, o.accepted); err != nil {
+		if err := ledger.AcceptLoss(ctx, tx, st, o.Accepted); err != nil {
 			return err
 		}
-		return move(ctx, tx, st, Frozen)
+		if err := ledger.AddWarning(ctx, tx, st, o.Warning); err != nil {
+			return err
+		}
+		return ledger.Move(ctx, tx, st, ledger.Frozen)
 	})
+	if a, refused = ledger.AnswerOf(err); refused {
+		return w.fail(ctx, st, a)
+	}
 	if err != nil {
 		return done, err
 	}
 	w.c.hit(FaultDeployFrozen)
-	w.c.log(st).Info("replay begins", "partitions", len(o.frozen), "offsets", offsets(o.frozen))
+	w.c.log(st).Info("replay begins", "partitions", len(o.Frozen), "offsets", offsets(o.Frozen))
 	return again, nil
 }
 
@@ -68,97 +76,26 @@ func offsets(frozen []job.Frozen) (n int64) {
 	return n
 }
 
-// outset is how a replay begins.
-type outset struct {
-	frozen   []job.Frozen
-	accepted string // stands for the loss of history that was accepted, at these very offsets
-}
-
-// plan is what staged will replay, after everything that can be refused was.
-func (w *watch) plan(ctx context.Context, st *state) (outset, error) {
-	if err := viewFits(ctx, w.c.Pool, w.c.Views, st.jobRow(), st.layout, st.options().AllowColumnChange); err != nil {
-		return outset{}, err
+// outset is how the replay begins, after everything that can be refused was.
+func (w *watch) outset(ctx context.Context, st *ledger.State) (plan.Outset, error) {
+	if err := plan.ViewFits(ctx, w.c.Pool, w.c.Serving, st.JobRow(), st.Layout, st.Options().AllowColumnChange); err != nil {
+		return plan.Outset{}, err
 	}
-	limited, cancel := context.WithTimeout(ctx, w.c.config.AskTimeout)
+	limited, cancel := context.WithTimeout(ctx, plan.Patience(&st.Spec, w.c.config.AskTimeout))
 	defer cancel()
-	facts, err := w.c.Topics.Topics(limited, st.spec.Source.Topics)
-	if err != nil {
-		return outset{}, fmt.Errorf("ask the brokers for %v: %w", st.spec.Source.Topics, err)
-	}
-	for _, t := range facts {
-		if t.Compacted && st.layout.Shape != job.Latest {
-			return outset{}, compactedRefusal(t)
-		}
-	}
-	frozen, err := ranges(limited, w.c.Topics, &st.spec, facts, w.c.Now())
-	if err != nil {
-		return outset{}, err
-	}
-	accepted, err := w.c.coverage(limited, w.c.Pool, st.liveRef(), st.ref(), &st.spec, st.spec.Replay.Start, starts(frozen), st.options().AcceptShorterHistory)
-	return outset{frozen: frozen, accepted: accepted}, err
+	return w.c.survey(st).Outset(limited, st)
 }
 
-func compactedRefusal(t job.TopicFacts) error {
-	return refuse(job.ExitUsage, "read a topic without cleanup.policy=compact",
-		"topic %s is compacted: a replay sees fewer records than live did, so results that count or list its records would change by themselves; the latest record of each key (serve.key) can be served", t.Name)
-}
-
-// liveCovers is where the results of the live version begin. What was adopted may hold results of every record that there
-// ever was.
-func liveCovers(ctx context.Context, db pg.DB, positions Positions, live job.Ref, begins []Start) ([]Start, error) {
-	if live.Adopted() {
-		out := make([]Start, len(begins))
-		for i, b := range begins {
-			out[i] = Start{Partition: b.Partition}
-		}
-		return out, nil
-	}
-	p, err := positions.Positions(ctx, db, live)
-	return covered(p), err
-}
-
-// coverage refuses a candidate by whose flip readers would lose results. start is where its replay is to begin as long as begins
-// may still move, else empty. What it returns is the token that stands for the accepted loss from now on.
-func (c *Controller) coverage(ctx context.Context, db pg.DB, live *job.Ref, ref job.Ref, spec *job.Spec, start string, begins []Start, accepted string) (string, error) {
-	if live == nil || *live == ref {
-		return accepted, nil
-	}
-	positions, err := liveCovers(ctx, db, c.Positions, *live, begins)
-	if err != nil {
-		return "", err
-	}
-	liveSpec, layout, err := specOf(ctx, db, *live)
-	if err != nil {
-		return "", err
-	}
-	if live.Adopted() {
-		_, like, err := specOf(ctx, db, ref)
-		if err != nil {
-			return "", err
-		}
-		layout = keyedAs(layout, like)
-	}
-	now := c.Now()
-	q := survey{db: db, topics: c.Topics, log: c.Records, views: c.Views, now: now}
-	lost, err := q.compare(ctx, histories{
-		live: *live, liveSpec: liveSpec, layout: layout, covered: positions, candidate: spec, begins: begins,
-	})
-	switch {
-	case err != nil:
-		return "", err
-	case len(lost.Losses) == 0:
-		return accepted, nil
-	case accepts(accepted, lost.Losses, start, now):
-		return Token(lost.Losses), nil
-	}
-	return "", lost.refusal(*live, ref, start, now)
+// survey asks about the histories of two versions.
+func (c *Controller) survey(st *ledger.State) plan.Survey {
+	return plan.Survey{DB: c.Pool, Brokers: c.History.Reading(&st.Spec, c.Brokers), Positions: c.Speed, Serving: c.Serving, Now: c.Now()}
 }
 
 // fence locks the deployment under its claim, so that what the transaction writes is written by its only controller.
-func fence(ctx context.Context, tx *pg.Tx, st *state) error {
-	held, err := lockDeployment(ctx, tx, st.ID, st.claim, "")
+func fence(ctx context.Context, tx *pg.Tx, st *ledger.State) error {
+	held, err := ledger.LockDeployment(ctx, tx, st.ID, st.Claim, "")
 	if err == nil && !held {
-		return errLost
+		return ledger.ErrLost
 	}
 	return err
 }

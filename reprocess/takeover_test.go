@@ -8,19 +8,20 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // gone leaves v2 as an agent leaves it whose workers gave up before its controller did.
 func (w *world) gone() {
 	w.t.Helper()
-	w.sql(`UPDATE kappactl.version SET phase = 'catching_up', verdict = 'stalled', reason = 'no worker reads it' WHERE number = 2`)
+	w.sql(`UPDATE kappactl.version SET phase = 'catching_up', verdict = 'stalled', reason = '{"code": "no_worker"}' WHERE number = 2`)
 	w.sql(`UPDATE kappactl.observation SET sampled_at = sampled_at - interval '1 minute'`)
 }
 
 // claimed asks to promote v2 and answers with a controller of its own, so that no sample comes of it.
 func (w *world) claimed(c *reprocess.Controller) (id int64, answered chan error) {
 	w.t.Helper()
-	id, err := w.store.Ask(w.t.Context(), reprocess.Request{Job: "counts", Number: 2, Verb: reprocess.Promote})
+	id, err := w.store.Ask(w.t.Context(), ledger.Request{Job: "counts", Number: 2, Verb: ledger.Promote})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -83,6 +84,6 @@ func TestAViewThatCannotBeWrittenLeavesTheRollbackWindowGoverned(t *testing.T) {
 	w.sql(`DROP EVENT TRIGGER frozen`)
 	w.sql(`UPDATE kappactl.deployment SET observe_until = clock_timestamp() WHERE id = @id`, pgx.NamedArgs{"id": s.Deployment})
 	w.await("the end of the window", func() bool { return w.deployment(s.Deployment).State == job.Settled })
-	w.must(1, reprocess.Rollback, reprocess.Args{})
+	w.must(1, ledger.Rollback, ledger.Args{})
 	w.exact()
 }

@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 func has(t *testing.T, text string, words ...string) {
@@ -19,11 +22,11 @@ func has(t *testing.T, text string, words ...string) {
 	}
 }
 
-func withChecks(checks ...job.Check) func(*reprocess.Staging) {
-	return func(s *reprocess.Staging) { s.Spec.Checks = checks }
+func withChecks(checks ...job.Check) func(*plan.Staging) {
+	return func(s *plan.Staging) { s.Spec.Checks = checks }
 }
 
-func auto(s *reprocess.Staging) { s.Promote = job.PromoteAuto }
+func auto(s *plan.Staging) { s.Promote = job.PromoteAuto }
 
 func firstLive(t *testing.T, ends ...int64) *world {
 	t.Helper()
@@ -54,7 +57,7 @@ func TestAShorterHistoryIsRefusedAndItsTokenAcceptsExactlyIt(t *testing.T) {
 	s := w.stage("bbb")
 	d := w.finish(s.Deployment, "live", job.ExitGap)
 	has(t, d.Message, "events/0: v1 begins at offset 0, v2 at 40 (40 offsets later), everything before 1970-01-01T00:00:40Z",
-		"rows of v1 older than what v2 covers: unknown: there is no time among the keys", "serve.keep", "archive")
+		"rows of v1 older than what v2 covers: unknown: no key is a time", "serve.keep", "archive")
 	_, token, ok := strings.Cut(d.Next, "--accept-shorter-history=")
 	if !ok || len(token) != 12 {
 		t.Fatalf("next: %s", d.Next)
@@ -64,10 +67,10 @@ func TestAShorterHistoryIsRefusedAndItsTokenAcceptsExactlyIt(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	w.brokers.set(func(b *brokers) { b.starts[0] = 41 })
-	other := w.stage("bbb", func(s *reprocess.Staging) { s.AcceptShorterHistory = token })
+	other := w.stage("bbb", func(s *plan.Staging) { s.AcceptShorterHistory = token })
 	w.finish(other.Deployment, "live", job.ExitGap)
 	w.brokers.set(func(b *brokers) { b.starts[0] = 40 })
-	accepted := w.stage("bbb", func(s *reprocess.Staging) { s.AcceptShorterHistory, s.Promote = token, job.PromoteAuto })
+	accepted := w.stage("bbb", func(s *plan.Staging) { s.AcceptShorterHistory, s.Promote = token, job.PromoteAuto })
 	w.finish(accepted.Deployment, "live", job.ExitOK)
 	if got := w.shown(); got != 110 {
 		t.Errorf("the view shows %d, want 110", got)
@@ -77,10 +80,34 @@ func TestAShorterHistoryIsRefusedAndItsTokenAcceptsExactlyIt(t *testing.T) {
 func TestKeptTimeCountsAsCoverage(t *testing.T) {
 	w := newWorld(t, 100)
 	w.run(1, nil)
-	keep := func(s *reprocess.Staging) { s.Spec.Serve.Keep = 24 * time.Hour }
-	w.finish(w.stage("aaa", keep).Deployment, "live", job.ExitOK)
+	w.finish(w.stage("aaa", keptBy(true)).Deployment, "live", job.ExitOK)
 	w.brokers.set(func(b *brokers) { b.starts[0] = 40; b.at = func(int) int64 { return 60 } })
-	w.finish(w.stage("bbb", keep).Deployment, "verified", job.ExitOK)
+	w.finish(w.stage("bbb", keptBy(true)).Deployment, "verified", job.ExitOK)
+}
+
+// keptBy keeps rows for a day, by a column that is a time of the record, or another one.
+func keptBy(record bool) func(s *plan.Staging) {
+	return func(s *plan.Staging) {
+		s.Spec.Serve.Keep = 24 * time.Hour
+		s.Layout.States = append(s.Layout.States, job.StateColumn{
+			Name: "at", Type: "timestamp with time zone", Combine: `greatest(t."at", e."at")`, Aggregate: `max(e."at")`,
+		})
+		s.Layout.View = append(s.Layout.View, job.ViewColumn{Name: "at", Type: "timestamp with time zone", Finish: `s."at"`})
+		s.Layout.Keep = &job.Keep{Column: "at", Type: "timestamp with time zone", For: 24 * time.Hour, ByRecord: record}
+	}
+}
+
+// TestTimeKeptByAnotherKeyIsNoCoverage: of departures in a week the log may have lost bookings of two months ago.
+func TestTimeKeptByAnotherKeyIsNoCoverage(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	w.finish(w.stage("aaa", keptBy(false)).Deployment, "live", job.ExitOK)
+	w.sql(`UPDATE public.counts__v1 SET at = now() + interval '7 days'`)
+	w.brokers.set(func(b *brokers) { b.starts[0] = 40; b.at = func(int) int64 { return 60 } })
+	d := w.finish(w.stage("bbb", keptBy(false)).Deployment, "live", job.ExitGap)
+	has(t, d.Message, "up to all 1 that serve.keep keeps: it goes by at", "events/0: v1 begins at offset 0, v2 at 40")
+	w.sql(`UPDATE public.counts__v1 SET at = now() - interval '7 days'`)
+	w.finish(w.stage("ccc", keptBy(false)).Deployment, "verified", job.ExitOK)
 }
 
 func TestARecreatedTopicIsAGap(t *testing.T) {
@@ -89,12 +116,12 @@ func TestARecreatedTopicIsAGap(t *testing.T) {
 	w.brokers.set(func(b *brokers) { b.id, b.ends[0] = 2, 500 })
 	w.await("unhealthy", func() bool { return w.version(2).Verdict == job.Unhealthy && w.version(1).StaleSince != nil })
 	has(t, w.version(2).Reason, "topic recreated", "events/0")
-	if a := w.ask(2, reprocess.Promote, reprocess.Args{}); a.Code != job.ExitGap && a.Code != job.ExitNotCaughtUp {
+	if a := w.ask(2, ledger.Promote, ledger.Args{}); a.Code != job.ExitGap && a.Code != job.ExitNotCaughtUp {
 		t.Errorf("promote: %+v", a)
 	}
 	third := w.stage("ccc")
 	d := w.finish(third.Deployment, "live", job.ExitGap)
-	has(t, d.Message, "deleted and made again")
+	has(t, d.Message, "deleted and created again")
 }
 
 func TestAGapStopsTheDeployWithItsPlaceAndLeavesLiveAlone(t *testing.T) {
@@ -146,6 +173,22 @@ func TestAPartitionAddedInAReplayAndAfterItIsReadFromItsFirstOffset(t *testing.T
 	w.await("fourth partition", func() bool { return len(w.version(1).Partitions) == 4 })
 }
 
+func TestPromoteWaitsForAPartitionThatTheCandidateHasNotTakenUp(t *testing.T) {
+	w := firstLive(t, 100)
+	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
+	// The brokers do not show the partition yet to the candidate's controller.
+	w.sql(`INSERT INTO kappactl.position (job, number, topic_id, topic, partition, next, covers_from, frozen_end)
+		SELECT job, number, topic_id, topic, 1, 0, 0, 0 FROM kappactl.position WHERE number = 1`)
+	a := w.ask(2, ledger.Promote, ledger.Args{})
+	if a.Code != job.ExitNotCaughtUp {
+		t.Errorf("%+v", a)
+	}
+	has(t, a.Text(), "counts/v2 has not taken up events/1 yet")
+	w.brokers.grow(10)
+	w.must(2, ledger.Promote, ledger.Args{})
+	w.exact()
+}
+
 func TestAReplayGoesOnWhenMuchHasArrived(t *testing.T) {
 	w := newWorld(t, 100)
 	w.config.ExtendOver = 10
@@ -175,7 +218,7 @@ func TestStartPointsThatTheLogNoLongerHoldsAreGaps(t *testing.T) {
 			w := newWorld(t, 100)
 			w.brokers.set(func(b *brokers) { b.starts[0] = 40; b.at = func(int) int64 { return 40 } })
 			w.run(1, nil)
-			d := w.finish(w.stage("aaa", func(s *reprocess.Staging) { change(&s.Spec.Replay) }).Deployment, "live", job.ExitGap)
+			d := w.finish(w.stage("aaa", func(s *plan.Staging) { change(&s.Spec.Replay) }).Deployment, "live", job.ExitGap)
 			has(t, d.Message, "events/0", "40")
 		})
 	}
@@ -189,8 +232,8 @@ func TestAStartWithinTheRetentionIsNoGapHoweverLittleTheLogHolds(t *testing.T) {
 		b.at = func(int) int64 { return 40 }
 	})
 	w.run(1, nil)
-	from := func(start string) func(*reprocess.Staging) {
-		return func(s *reprocess.Staging) { s.Spec.Replay.Start = start }
+	from := func(start string) func(*plan.Staging) {
+		return func(s *plan.Staging) { s.Spec.Replay.Start = start }
 	}
 	w.finish(w.stage("aaa", from("-3h")).Deployment, "live", job.ExitGap)
 	w.finish(w.stage("bbb", from("-1h")).Deployment, "live", job.ExitOK)
@@ -202,7 +245,7 @@ func TestAStartWithinTheRetentionIsNoGapHoweverLittleTheLogHolds(t *testing.T) {
 func TestOffsetsOfPartitionsThatAreNotThereAreRefused(t *testing.T) {
 	w := newWorld(t, 100)
 	w.run(1, nil)
-	d := w.finish(w.stage("aaa", func(s *reprocess.Staging) {
+	d := w.finish(w.stage("aaa", func(s *plan.Staging) {
 		s.Spec.Replay.Start, s.Spec.Replay.Offsets = "offsets", map[string]int64{"events/0": 20, "events/7": 3}
 	}).Deployment, "live", job.ExitUsage)
 	has(t, d.Message, "events/7")
@@ -212,14 +255,23 @@ func TestOffsetsOfPartitionsThatAreNotThereAreRefused(t *testing.T) {
 // promote, which compares frozen offsets, takes it too.
 func TestTheTokenOfLatestAcceptsALaterOffset(t *testing.T) {
 	w := firstLive(t, 100)
-	latest := func(s *reprocess.Staging) { s.Spec.Replay.Start, s.Promote = "latest", job.PromoteAuto }
+	latest := func(s *plan.Staging) { s.Spec.Replay.Start, s.Promote = "latest", job.PromoteAuto }
 	d := w.finish(w.stage("bbb", latest).Deployment, "live", job.ExitGap)
 	_, token, _ := strings.Cut(d.Next, "--accept-shorter-history=")
 	w.brokers.produce(0, 7)
-	s := w.stage("bbb", latest, func(s *reprocess.Staging) { s.AcceptShorterHistory = token })
+	s := w.stage("bbb", latest, func(s *plan.Staging) { s.AcceptShorterHistory = token })
 	w.finish(s.Deployment, "live", job.ExitOK)
 	w.brokers.produce(0, 5)
 	w.await("only what came after the deploy", func() bool { return w.shown() == 5 })
+}
+
+func TestADeployWithNothingToReplayIsWarnedOf(t *testing.T) {
+	w := newWorld(t, 100)
+	w.run(1, nil)
+	d := w.finish(w.stage("aaa", func(s *plan.Staging) { s.Spec.Replay.Start = "latest" }).Deployment, "live", job.ExitOK)
+	if !d.Warning.Is(reason.CodeNothingToReplay) {
+		t.Errorf("warning %q", d.Warning.Text())
+	}
 }
 
 func TestARollupOverACompactedTopicIsRefused(t *testing.T) {
@@ -240,26 +292,32 @@ func TestBrokersThatDoNotAnswerAreUnknownAndNeverReady(t *testing.T) {
 		t.Errorf("the other partition is known, the sum is not: %+v", v)
 	}
 	has(t, v.Reason, "no leader")
-	a := w.ask(2, reprocess.Promote, reprocess.Args{})
+	a := w.ask(2, ledger.Promote, ledger.Args{})
 	if a.Code != job.ExitNotCaughtUp || w.live() != "v1" {
 		t.Errorf("promote: %+v", a)
 	}
 	w.brokers.set(func(b *brokers) { b.parts[1] = nil })
 	w.await("known again", func() bool { return w.version(2).Verdict == job.Ready })
-	w.must(2, reprocess.Promote, reprocess.Args{})
+	w.must(2, ledger.Promote, ledger.Args{})
 }
 
 func TestAnOpenTransactionIsNotCaughtUp(t *testing.T) {
 	w := newWorld(t, 103)
 	w.brokers.set(func(b *brokers) { b.stable[0] = 2 })
 	w.run(1, nil)
-	s := w.stage("aaa", func(s *reprocess.Staging) { s.Spec.Ready.MaxLagTime = 50 * time.Millisecond })
-	w.await("lagging", func() bool { return w.version(1).Verdict == job.Lagging })
-	p := w.version(1).Partitions[0]
-	if *p.LagRecords != 101 || *p.HeldRecords != 101 || *p.Position != 2 {
+	s := w.stage("aaa", func(s *plan.Staging) { s.Spec.Ready.MaxLagTime = 50 * time.Millisecond })
+	var p status.Partition
+	w.await("lagging", func() bool {
+		v := w.version(1)
+		if len(v.Partitions) > 0 {
+			p = v.Partitions[0]
+		}
+		return v.Verdict == job.Lagging && p.Verdict == job.Lagging
+	})
+	if *p.LagRecords != 0 || *p.HeldRecords != 101 || *p.Position != 2 {
 		t.Errorf("%+v", p)
 	}
-	has(t, p.Reason, "101 held behind an open transaction")
+	has(t, p.Reason, "101 records held back by an open transaction")
 	w.brokers.set(func(b *brokers) { b.stable[0] = -1 })
 	w.finish(s.Deployment, "live", job.ExitOK)
 	w.exact()

@@ -120,7 +120,7 @@ func readDependantsOf(ctx context.Context, db pg.DB, oid int64) ([]dependant, er
 // are the same on the view; views over the relation read the view from then on. The caller sets the lock timeout, and commits
 // at once, for readers wait. It returns the contract.
 func (s *Store) Adopt(ctx context.Context, tx *pg.Tx, a job.Adoption) (json.RawMessage, error) {
-	t := taking{tx: tx, a: a, view: qualified(a.View.Schema, a.View.Name), table: qualified(a.View.Schema, a.To.Table()), text: s.Select(a.To, a.View.Schema, a.Layout())}
+	t := taking{tx: tx, a: a, view: qualified(a.View.Schema, a.View.Name), table: qualified(a.View.Schema, a.To.Table()), text: s.Select(job.Version{Ref: a.To, Schema: a.View.Schema, Layout: a.Layout()})}
 	err := t.read(ctx)
 	if err == nil {
 		err = t.rights(ctx)
@@ -154,7 +154,8 @@ func (t *taking) contract(ctx context.Context) (*Contract, error) {
 	if c.Grants, err = readGrants(ctx, t.tx.Raw(), v.OID); err != nil {
 		return nil, err
 	}
-	return c, c.openTable(ctx, t.tx.Raw(), change)
+	// The version's relation has no rows of its own to hide: what it reads is checked for each reader still.
+	return c, c.open(ctx, t.tx.Raw(), change, []string{v.Owner}, c.Grants)
 }
 
 // rights names the right that is missing.

@@ -19,6 +19,8 @@ type Contract struct {
 	Spec []Grant `json:"spec,omitempty"`
 	// Stood are those of Spec that stood before the job file named them: they outlive their place in it.
 	Stood []Grant `json:"stood,omitempty"`
+	// Readers are the roles that the live version's table was opened to, of a view that checks the rights of its readers.
+	Readers []string `json:"readers,omitempty"`
 }
 
 // Column is one column of a view.

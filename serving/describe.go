@@ -86,18 +86,21 @@ func collations(ctx context.Context, db queryer, text string, columns []Column, 
 
 // prove refuses a version whose SELECT does not stand or whose computed columns do not fit the readers' contract, long
 // before it would be switched to.
-func (s *Store) prove(ctx context.Context, db pg.DB, ref job.Ref, schema string, l job.Layout) error {
-	columns, err := describe(ctx, db, s.Select(ref, schema, l))
-	if err != nil {
-		return fmt.Errorf("select from %s: %w", ref, badSQL(err))
+func (s *Store) prove(ctx context.Context, db pg.DB, v job.Version) error {
+	if err := s.confine(ctx, db, v); err != nil { // first: to describe a SELECT PostgreSQL may call functions of it
+		return err
 	}
-	rows, err := db.Query(ctx, selectContract, pgx.NamedArgs{"job": string(ref.Job)})
+	columns, err := describe(ctx, db, s.Select(v))
 	if err != nil {
-		return fmt.Errorf("read contract of %s: %w", ref.Job, err)
+		return fmt.Errorf("select from %s: %w", v.Ref, badSQL(err, v.Layout))
+	}
+	rows, err := db.Query(ctx, selectContract, pgx.NamedArgs{"job": string(v.Job)})
+	if err != nil {
+		return fmt.Errorf("read contract of %s: %w", v.Job, err)
 	}
 	texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil {
-		return fmt.Errorf("read contract of %s: %w", ref.Job, err)
+		return fmt.Errorf("read contract of %s: %w", v.Job, err)
 	}
 	if len(texts) == 0 || texts[0] == "" {
 		return nil

@@ -2,7 +2,7 @@
 //
 //	readers ──> view ──(CREATE OR REPLACE VIEW, written from the contract)──> job__v1   job__v2   …
 //
-// A version table holds keys, lane and states as internal/query laid them out. It is made without an index, filled by
+// A version table holds keys and states as internal/query laid them out. It is made without an index, filled by
 // speedlayer, then indexed and analyzed; it is never dropped together with anything that reads it.
 //
 // The contract is what readers were promised: the view's columns in order with type and collation, its options, owner,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -52,19 +53,19 @@ func refused(err error) error {
 		return err
 	}
 	switch server.Code {
-	case "42501":
+	case pgerrcode.InsufficientPrivilege:
 		return &job.Refusal{
 			Code: job.ExitUnreachable, Err: err,
 			Cause: "missing right: " + server.Message,
 			Next:  "grant it to the role in the agents' connection string; kappactl init --print lists all rights",
 		}
-	case "2BP01":
+	case pgerrcode.DependentObjectsStillExist:
 		return &job.Refusal{
 			Code: job.ExitConflict, Err: err,
 			Cause: fmt.Sprintf("%s: %s", server.Message, strings.ReplaceAll(server.Detail, "\n", "; ")),
 			Next:  "drop what depends on it, or make it read the serving view instead; kappactl never drops with CASCADE",
 		}
-	case "42704":
+	case pgerrcode.UndefinedObject:
 		if strings.HasPrefix(server.Message, "role ") {
 			return &job.Refusal{
 				Code: job.ExitUsage, Err: err,
@@ -76,17 +77,28 @@ func refused(err error) error {
 	return err
 }
 
-// badSQL says that a text of the job file is not right for PostgreSQL. Errors from elsewhere are returned as they are.
-func badSQL(err error) error {
+// badSQL is the refusal of a text of the job file that PostgreSQL does not take. Errors from elsewhere are returned as they are.
+func badSQL(err error, l job.Layout) error {
 	var server *pgconn.PgError
-	if !errors.As(err, &server) || !strings.HasPrefix(server.Code, "42") || server.Code == "42501" {
+	if !errors.As(err, &server) || !ofText(server.Code) {
 		return refused(err)
 	}
-	cause := "serve.columns or serve.where: PostgreSQL SQL: " + server.Message
-	if server.Hint != "" {
-		cause += " (" + server.Hint + ")"
-	}
+	cause := "serve.columns or serve.where: PostgreSQL SQL: " + pg.Said(server, l.ViewNames()...)
 	return &job.Refusal{Code: job.ExitUsage, Err: err, Cause: cause, Next: "correct the text in the job file and deploy again"}
+}
+
+// ofText reports whether an error that came while a text was planned is one of the text: its syntax and its names, values that cannot be
+// converted, what PostgreSQL does not support there, and what its functions raise. Others are about rights or the server.
+func ofText(code string) bool {
+	switch {
+	case code == pgerrcode.InsufficientPrivilege:
+		return false
+	case pgerrcode.IsSyntaxErrororAccessRuleViolation(code), pgerrcode.IsDataException(code), pgerrcode.IsFeatureNotSupported(code),
+		pgerrcode.IsCardinalityViolation(code), pgerrcode.IsProgramLimitExceeded(code), pgerrcode.IsPLpgSQLError(code),
+		pgerrcode.IsExternalRoutineException(code), pgerrcode.IsSQLRoutineException(code):
+		return true
+	}
+	return false
 }
 
 func notOurs(cause, next string) *job.Refusal {

@@ -74,30 +74,42 @@ func readGrants(ctx context.Context, tx queryer, oid int64) ([]Grant, error) {
 	return grants, nil
 }
 
-// openTable lets those read the version's table who need it: everybody who may read the view when the view checks its
-// reader's rights, else the view's owner when that is not the table's.
-func (c *Contract) openTable(ctx context.Context, tx pgx.Tx, change job.ViewChange) error {
-	var owner string
-	err := tx.QueryRow(ctx, selectTableOwner, pgx.NamedArgs{"schema": change.View.Schema, "table": change.To.Table()}).Scan(&owner)
-	if err != nil {
-		return fmt.Errorf("read the owner of %s: %w", change.To.Table(), err)
-	}
-	readers := map[string]bool{c.Owner: true}
-	if c.invoker() {
-		for _, g := range c.Grants {
-			if g.Privilege == selectPrivilege {
-				readers[g.Role] = true
+// openTables lets roles read the version's tables, but their owner, who may.
+func openTables(ctx context.Context, tx pgx.Tx, change job.ViewChange, readers []string) error {
+	for _, name := range change.Version().Tables() {
+		target, err := readTarget(ctx, tx, change.View.Schema, name)
+		if err != nil {
+			return err
+		}
+		table := pgx.Identifier{change.View.Schema, name}.Sanitize()
+		for _, role := range readers {
+			if role == target.Owner {
+				continue
+			}
+			if _, err := tx.Exec(ctx, fmt.Sprintf("GRANT SELECT ON %s TO %s", table, roleName(role))); err != nil {
+				return refused(err)
 			}
 		}
 	}
-	delete(readers, owner)
-	table := pgx.Identifier{change.View.Schema, change.To.Table()}.Sanitize()
-	for _, role := range slices.Sorted(maps.Keys(readers)) {
-		if _, err := tx.Exec(ctx, fmt.Sprintf("GRANT SELECT ON %s TO %s", table, roleName(role))); err != nil {
-			return refused(err)
-		}
-	}
 	return nil
+}
+
+// target is whose a version's table is, and whether row level security hides rows of it.
+type target struct {
+	Owner   string
+	Guarded bool
+}
+
+func readTarget(ctx context.Context, tx queryer, schema, table string) (target, error) {
+	rows, err := tx.Query(ctx, selectTarget, pgx.NamedArgs{"schema": schema, "table": table})
+	if err != nil {
+		return target{}, fmt.Errorf("read the owner of %s: %w", table, err)
+	}
+	out, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[target])
+	if err != nil {
+		return target{}, fmt.Errorf("read the owner of %s: %w", table, err)
+	}
+	return out, nil
 }
 
 // invoker says that the view checks the rights of its reader instead of its owner.

@@ -29,6 +29,9 @@ func ident(name string) string {
 
 func qualified(schema, name string) string { return ident(schema) + "." + ident(name) }
 
+// relation is the quoted name of a version's table.
+func relation(v job.Version) string { return qualified(v.Schema, v.Table()) }
+
 // literal quotes a string constant.
 func literal(s string) string {
 	quoted := "'" + strings.ReplaceAll(s, "'", "''") + "'"
@@ -38,8 +41,8 @@ func literal(s string) string {
 	return quoted
 }
 
-// keyIndex is the name of a version table's unique index.
-func keyIndex(ref job.Ref) string { return shortened(ref.Table(), "_key") }
+// keyIndex is the name of a table's unique index.
+func keyIndex(table string) string { return shortened(table, "_key") }
 
 // shortened is base and suffix within maxName bytes: a base that is too long is cut between characters and gets a hash,
 // so that two names never become one.

@@ -69,8 +69,8 @@ func TestReadersSeeNoErrorNothingEmptyAndNothingMixedOver50Switches(t *testing.T
 	pool, dsn := pgtest.New(t)
 	for n := range job.Number(2) {
 		made(t, pool, ref(n+1), hits())
-		exec(t, pool, fmt.Sprintf(`INSERT INTO hits__v%[1]d (lane, hour, url, views, total__s)
-			SELECT 0, '2026-01-01 10:00Z', 'u' || i, %[1]d, i FROM generate_series(1, %[2]d) i`, n+1, readerRows))
+		exec(t, pool, fmt.Sprintf(`INSERT INTO hits__v%[1]d (hour, url, views, total__s)
+			SELECT '2026-01-01 10:00Z', 'u' || i, %[1]d, i FROM generate_series(1, %[2]d) i`, n+1, readerRows))
 	}
 	contract := switched(t, pool, to(1, hits(), nil))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -125,8 +125,7 @@ func switchUnderLoad(ctx context.Context, pool *pg.Pool, c job.ViewChange) error
 			if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '80ms'"); err != nil {
 				return err
 			}
-			_, err := store.Switch(ctx, tx, c)
-			return err
+			return store.Switch(ctx, tx, c, unnoted)
 		})
 		if err == nil || !pg.Retryable(err) {
 			return err
@@ -144,8 +143,7 @@ func TestASwitchBehindAnIdleReaderGivesUpAndLeavesNoQueue(t *testing.T) {
 		text(t, idle, "SELECT count(*)::text FROM public.hits_by_url")
 		err := pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
 			exec(t, tx, "SET LOCAL lock_timeout = '20ms'")
-			_, err := store.Switch(t.Context(), tx, to(2, hits(), contract))
-			return err
+			return store.Switch(t.Context(), tx, to(2, hits(), contract), unnoted)
 		})
 		if !pg.Retryable(err) {
 			t.Errorf("got %v, want a lock timeout that can be retried", err)

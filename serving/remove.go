@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -22,15 +23,24 @@ func (*Store) DropView(ctx context.Context, tx *pg.Tx, view job.ViewName) error 
 	return nil
 }
 
-// LeaveView notes on a view, and on the table it reads, that kappactl has left them.
+// LeaveView notes on a view, and on the tables it reads, that kappactl has left them.
 func (*Store) LeaveView(ctx context.Context, tx *pg.Tx, view job.ViewName, live job.Ref) error {
-	text := literal(fmt.Sprintf("Was served by kappactl job %s until it was dropped; reads %s, which nothing writes any more.", live.Job, live.Table()))
-	sql := fmt.Sprintf("COMMENT ON VIEW %s IS %s", qualified(view.Schema, view.Name), text)
+	text := fmt.Sprintf("Was served by kappactl job %s until it was dropped; reads %s, which nothing writes any more.", live.Job, live.Table())
+	steps := []string{comment("VIEW", qualified(view.Schema, view.Name), text)}
 	if !live.Adopted() {
-		sql += fmt.Sprintf("; COMMENT ON TABLE %s IS %s", qualified(view.Schema, live.Table()),
-			literal(fmt.Sprintf("Read by view %s. Written by kappactl job %s until it was dropped.", view, live.Job)))
+		// Of a version of mode kappa nothing else of those names is ours.
+		found, err := ownRelations(ctx, tx, job.Version{Ref: live, Schema: view.Schema, Layout: job.Layout{Lambda: true}})
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			if f.ours(live) {
+				steps = append(steps, comment("TABLE", qualified(view.Schema, f.Name),
+					fmt.Sprintf("Read by view %s. Written by kappactl job %s until it was dropped.", view, live.Job)))
+			}
+		}
 	}
-	if _, err := tx.Exec(ctx, sql); err != nil {
+	if _, err := tx.Exec(ctx, strings.Join(steps, "; ")); err != nil {
 		return fmt.Errorf("note on view %s that it was left: %w", view, refused(err))
 	}
 	return nil

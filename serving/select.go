@@ -8,12 +8,15 @@ import (
 )
 
 // Select is the SELECT of one version as readers see it: keys and finished aggregates, then serve.columns over them,
-// then serve.where over all. A version of several lanes is merged by key first.
-func (*Store) Select(ref job.Ref, schema string, l job.Layout) string {
-	text := finished(ref, schema, l)
+// then serve.where over all. A rollup without keys is merged first (see one).
+func (*Store) Select(v job.Version) string { return selectOver(v, one(v)) }
+
+// selectOver is Select over a relation that has one row of states for each key.
+func selectOver(v job.Version, rows string) string {
+	text := finished(v, rows)
 	computed := false
 	var names, outer []string
-	for _, c := range l.View {
+	for _, c := range v.Layout.View {
 		names = append(names, "v."+ident(c.Name))
 		if c.Computed {
 			computed = true
@@ -25,16 +28,16 @@ func (*Store) Select(ref job.Ref, schema string, l job.Layout) string {
 	if computed {
 		text = fmt.Sprintf("SELECT %s\nFROM (%s) AS v", strings.Join(outer, ", "), text)
 	}
-	if l.Where != "" {
-		text = fmt.Sprintf("SELECT %s\nFROM (%s) AS v\nWHERE (%s\n)", strings.Join(names, ", "), text, l.Where)
+	if v.Layout.Where != "" {
+		text = fmt.Sprintf("SELECT %s\nFROM (%s) AS v\nWHERE (%s\n)", strings.Join(names, ", "), text, v.Layout.Where)
 	}
 	return text
 }
 
 // finished is the SELECT of the query's own columns, without serve.columns and serve.where.
-func finished(ref job.Ref, schema string, l job.Layout) string {
+func finished(v job.Version, rows string) string {
 	var columns []string
-	for _, c := range l.View {
+	for _, c := range v.Layout.View {
 		if c.Computed {
 			continue
 		}
@@ -42,34 +45,32 @@ func finished(ref job.Ref, schema string, l job.Layout) string {
 		columns = append(columns, fmt.Sprintf("(%s)::%s AS %s", c.Finish, c.Type, ident(c.Name)))
 	}
 	where := ""
-	if l.Shape == job.Latest {
-		where = "\nWHERE NOT s." + ident(job.DeletedColumn)
+	if v.Layout.Hidden != "" {
+		where = "\nWHERE NOT (" + v.Layout.Hidden + ")"
 	}
-	if l.Keep.Limits() { // whatever is deleted by now
-		where = fmt.Sprintf("\nWHERE (s.%s >= %s OR s.%[1]s IS NULL)", ident(l.Keep.Column), l.Keep.Cutoff())
+	if v.Layout.Keep.Limits() { // whatever is deleted by now
+		where = fmt.Sprintf("\nWHERE (s.%s >= %s OR s.%[1]s IS NULL)", ident(v.Layout.Keep.Column), v.Layout.Keep.Cutoff())
 	}
-	return fmt.Sprintf("SELECT %s\nFROM %s AS s%s", strings.Join(columns, ", "), merged(ref, schema, l), where)
+	return fmt.Sprintf("SELECT %s\nFROM %s AS s%s", strings.Join(columns, ", "), rows, where)
 }
 
-// merged is the version's rows with one row a key. A rollup without keys is an aggregation over its table whatever the
-// lanes, so that readers always see its one row, also before the first record (docs/decisions/020).
-func merged(ref job.Ref, schema string, l job.Layout) string {
-	table := qualified(schema, ref.Table())
-	one := len(l.Keys) == 0
-	if l.Shape == job.Adopted || l.Lanes <= 1 && !one {
-		return table
+// one is the relation of the version's rows, with one row for each key. A rollup without keys is an aggregation over its
+// table, so that readers always see its one row, also before the first record (docs/decisions/020).
+func one(v job.Version) string {
+	switch {
+	case v.Layout.Lambda:
+		return merged(v)
+	case v.Layout.Shape == job.Adopted || len(v.Layout.Keys) > 0:
+		return relation(v)
 	}
-	var columns, keys []string
-	for _, k := range l.Keys {
-		keys = append(keys, "e."+ident(k.Name))
+	return fmt.Sprintf("(SELECT %s FROM %s AS e)", strings.Join(aggregates(v.Layout), ", "), relation(v))
+}
+
+// aggregates merge the states of many rows of relation e.
+func aggregates(l job.Layout) []string {
+	columns := make([]string, len(l.States))
+	for i, s := range l.States {
+		columns[i] = s.Aggregate + " AS " + ident(s.Name)
 	}
-	columns = append(columns, keys...)
-	for _, s := range l.States {
-		columns = append(columns, s.Aggregate+" AS "+ident(s.Name))
-	}
-	by := ""
-	if len(keys) > 0 {
-		by = " GROUP BY " + strings.Join(keys, ", ")
-	}
-	return fmt.Sprintf("(SELECT %s FROM %s AS e%s)", strings.Join(columns, ", "), table, by)
+	return columns
 }

@@ -107,13 +107,17 @@ func wantRefusal(t *testing.T, err error, code job.ExitCode, parts ...string) {
 	}
 }
 
+func version(r job.Ref, schema string, l job.Layout) job.Version {
+	return job.Version{Ref: r, Schema: schema, Layout: l}
+}
+
 // made creates and indexes a version with one row per url whose views are the version's number.
 func made(t *testing.T, db pg.DB, r job.Ref, l job.Layout, urls ...string) {
 	t.Helper()
-	must(t, store.Create(t.Context(), db, r, "public", l))
-	must(t, store.Index(t.Context(), db, r, "public", l))
+	must(t, store.Create(t.Context(), db, version(r, "public", l)))
+	must(t, store.Index(t.Context(), db, version(r, "public", l)))
 	for _, u := range urls {
-		exec(t, db, fmt.Sprintf(`INSERT INTO %s (lane, hour, url, views, total__s) VALUES (0, '2026-01-01 10:00Z', $1, $2, 1.5)`, qualified("public", r.Table())), u, int(r.Number))
+		exec(t, db, fmt.Sprintf(`INSERT INTO %s (hour, url, views, total__s) VALUES ('2026-01-01 10:00Z', $1, $2, 1.5)`, qualified("public", r.Table())), u, int(r.Number))
 	}
 }
 
@@ -127,11 +131,16 @@ func switched(t *testing.T, pool *pg.Pool, c job.ViewChange) json.RawMessage {
 
 func trySwitch(ctx context.Context, pool *pg.Pool, c job.ViewChange) (contract json.RawMessage, err error) {
 	err = pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		contract, err = store.Switch(ctx, tx, c)
-		return err
+		return store.Switch(ctx, tx, c, func(after json.RawMessage) error {
+			contract = after
+			return nil
+		})
 	})
 	return contract, err
 }
+
+// unnoted is for tests that do not look at the contract.
+func unnoted(json.RawMessage) error { return nil }
 
 func to(n job.Number, l job.Layout, contract json.RawMessage) job.ViewChange {
 	return job.ViewChange{View: public, To: ref(n), Layout: l, Contract: contract}

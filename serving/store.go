@@ -36,6 +36,9 @@ const selectRights = `SELECT current_user AS role, n.oid IS NOT NULL AS present,
 	coalesce(has_schema_privilege(n.oid, 'CREATE'), false) AS may_create
 	FROM (SELECT) one LEFT JOIN pg_namespace n ON n.nspname = @schema`
 
+// selectAuthor is the role that deployed a version.
+const selectAuthor = `SELECT session_role FROM kappactl.version WHERE job = @job AND number = @number`
+
 // selectTable says what stands at a version table's name.
 const selectTable = `SELECT c.relkind::text AS kind, coalesce(obj_description(c.oid, 'pg_class'), '') AS comment,
 	ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns
@@ -44,7 +47,8 @@ const selectTable = `SELECT c.relkind::text AS kind, coalesce(obj_description(c.
 
 // selectIndex says what stands at an index's name.
 const selectIndex = `SELECT i.indexrelid IS NOT NULL AS is_index, coalesce(t.relname = @table AND t.relnamespace = n.oid, false) AS on_table,
-	coalesce(i.indisunique AND i.indnullsnotdistinct AND i.indpred IS NULL AND i.indexprs IS NULL, false) AS is_unique,
+	coalesce(i.indisunique AND i.indnullsnotdistinct AND i.indpred IS NULL, false) AS is_unique,
+	coalesce(pg_get_expr(i.indexprs, i.indrelid) = 'true', false) AS constant,
 	coalesce(i.indisvalid AND i.indisready, false) AS is_valid,
 	ARRAY(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(num, pos)
 		JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num ORDER BY k.pos) AS columns
@@ -60,11 +64,22 @@ const selectMoreIndexes = `SELECT c.relname::text AS name, i.indisvalid AND i.in
 	FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
 	WHERE n.nspname = @schema AND t.relname = @table AND NOT i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL ORDER BY 1`
 
-// selectDependants lists what reads a table through pg_depend: rules belong to the view that they make, everything else
-// speaks for itself. Dependencies on the table's row type count as well.
+// selectOwn lists what has the names of a version's tables, and of its generations that are not partitions.
+const selectOwn = `SELECT c.relname::text AS name, coalesce(obj_description(c.oid, 'pg_class'), '') AS comment
+	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+	WHERE n.nspname = @schema AND (c.relname = ANY (@tables::text[])
+		OR c.relkind = 'r' AND NOT c.relispartition AND @member <> '' AND c.relname ~ @member) ORDER BY 1`
+
+// selectMembers lists the partitions of a batch table. The generation is what their names end with.
+const selectMembers = `SELECT substr(c.relname::text, @prefix)::integer AS generation, i.inhdetachpending AS pending
+	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent JOIN pg_namespace n ON n.oid = p.relnamespace
+	WHERE n.nspname = @schema AND p.relname = @batch`
+
+// selectDependants lists what reads tables through pg_depend: rules belong to the view that they make, everything else
+// speaks for itself, but constraints of the tables. Dependencies on the table's row type count as well.
 const selectDependants = `WITH target AS (
 		SELECT c.oid, c.reltype, t.typarray FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = c.reltype
-		WHERE n.nspname = @schema AND c.relname = @table
+		WHERE n.nspname = @schema AND (c.relname = ANY (@tables::text[]) OR @member <> '' AND c.relname ~ @member)
 	), direct AS (
 		SELECT d.classid, d.objid, d.objsubid FROM pg_depend d, target
 		WHERE d.deptype = 'n' AND ((d.refclassid = 'pg_class'::regclass AND d.refobjid = target.oid)
@@ -77,6 +92,7 @@ const selectDependants = `WITH target AS (
 		WHERE NOT (n.nspname = @schema AND v.relname = @view) AND v.oid NOT IN (SELECT oid FROM target)
 		UNION ALL
 		SELECT pg_describe_object(d.classid, d.objid, d.objsubid) FROM direct d WHERE d.classid <> 'pg_rewrite'::regclass
+			AND NOT EXISTS (SELECT FROM pg_constraint k WHERE d.classid = 'pg_constraint'::regclass AND k.oid = d.objid AND k.conrelid IN (SELECT oid FROM target))
 	) s ORDER BY what`
 
 // selectTaken says what stands at a relation's name, a type without a relation included.
@@ -131,6 +147,6 @@ const selectCollationNames = `SELECT coalesce(quote_ident(n.nspname) || '.' || q
 	LEFT JOIN pg_collation c ON c.oid = to_regcollation(g.name)
 	LEFT JOIN pg_namespace n ON n.oid = c.collnamespace ORDER BY g.n`
 
-// selectTableOwner is the owner of a version table.
-const selectTableOwner = `SELECT pg_get_userbyid(c.relowner)::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+// selectTarget is the owner of a version table, and its row level security.
+const selectTarget = `SELECT pg_get_userbyid(c.relowner)::text AS owner, c.relrowsecurity AS guarded FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE n.nspname = @schema AND c.relname = @table`

@@ -21,7 +21,7 @@ type Addition struct {
 
 // Readers lists the relations and functions that depend on the serving view.
 func (*Store) Readers(ctx context.Context, db pg.DB, view job.ViewName) ([]string, error) {
-	names, err := namesOf(ctx, db, selectDependants, pgx.NamedArgs{"schema": view.Schema, "table": view.Name, "view": ""})
+	names, err := namesOf(ctx, db, selectDependants, pgx.NamedArgs{"schema": view.Schema, "tables": []string{view.Name}, "member": "", "view": ""})
 	if err != nil {
 		return nil, fmt.Errorf("dependants of %s: %w", view, err)
 	}
@@ -32,7 +32,7 @@ func (*Store) Readers(ctx context.Context, db pg.DB, view job.ViewName) ([]strin
 // a switch grants, are not among them.
 const selectAdditions = `WITH target AS (
 		SELECT c.oid, c.relowner, c.relacl, c.relrowsecurity, c.relnamespace FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-		WHERE n.nspname = @schema AND c.relname = @table
+		WHERE n.nspname = @schema AND c.relname = ANY (@tables::text[])
 	)
 	SELECT kind, what FROM (
 		SELECT 'index' AS kind, pg_get_indexdef(i.indexrelid) AS what FROM pg_index i JOIN target t ON i.indrelid = t.oid
@@ -60,11 +60,16 @@ const selectAdditions = `WITH target AS (
 		SELECT 'statistics', s.stxname::text FROM pg_statistic_ext s JOIN target t ON s.stxrelid = t.oid
 	) all_of_it ORDER BY kind, what`
 
-// Additions lists what people added to a version's table by hand. Names in it are PostgreSQL's own spelling.
+// Additions lists what people added to a version's table, and to its batch table, by hand. Names in it are PostgreSQL's own
+// spelling.
 func (*Store) Additions(ctx context.Context, db pg.DB, ref job.Ref, view job.ViewName, l job.Layout) ([]Addition, error) {
+	v := job.Version{Ref: ref, Schema: view.Schema, Layout: l}
 	columns, _ := l.StagedColumns()
+	if l.Lambda {
+		columns = append(columns, job.EpochColumn, job.GenerationColumn)
+	}
 	rows, err := db.Query(ctx, selectAdditions, pgx.NamedArgs{
-		"schema": view.Schema, "table": ref.Table(), "view": view.Name, "columns": columns, "indexes": ownIndexes(ref, l),
+		"schema": view.Schema, "tables": v.Filled(), "view": view.Name, "columns": columns, "indexes": ownIndexes(ref, l),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("what was added to %s: %w", ref.Table(), err)
@@ -78,9 +83,9 @@ func (*Store) Additions(ctx context.Context, db pg.DB, ref job.Ref, view job.Vie
 
 // ownIndexes are the names of the indexes that kappactl makes.
 func ownIndexes(ref job.Ref, l job.Layout) []string {
-	names := []string{keyIndex(ref)}
+	names := []string{keyIndex(ref.Table())}
 	for _, columns := range l.Indexes {
-		names = append(names, moreIndex(ref, columns))
+		names = append(names, moreIndex(ref.Table(), columns))
 	}
 	return names
 }

@@ -36,11 +36,11 @@ func TestWhatPeopleAddedToAVersionsTableIsListed(t *testing.T) {
 		ALTER TABLE public.hits__v1 ENABLE ROW LEVEL SECURITY; CREATE POLICY mine ON public.hits__v1 USING (url <> 'secret');
 		CREATE FUNCTION public.noted() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
 		CREATE TRIGGER noting BEFORE INSERT ON public.hits__v1 FOR EACH ROW EXECUTE FUNCTION public.noted();
-		ALTER TABLE public.hits__v1 ADD COLUMN "My note" text, ADD CONSTRAINT positive CHECK (views > 0), ADD PRIMARY KEY (lane, hour, url);
+		ALTER TABLE public.hits__v1 ADD COLUMN "My note" text, ADD CONSTRAINT positive CHECK (views > 0), ADD PRIMARY KEY (hour, url);
 		CREATE STATISTICS public.together ON url, hour FROM public.hits__v1`)
 	want := []string{
 		`column: "My note" text`,
-		`constraint: hits__v1_pkey PRIMARY KEY (lane, hour, url)`, `constraint: positive CHECK ((views > 0))`,
+		`constraint: hits__v1_pkey PRIMARY KEY (hour, url)`, `constraint: positive CHECK ((views > 0))`,
 		`grant: SELECT (url) to ` + reader, `grant: SELECT to PUBLIC`, `grant: SELECT to ` + reader, `grant: UPDATE (views) to ` + reader, `grant: UPDATE to ` + reader,
 		`index: CREATE INDEX by_hand ON public.hits__v1 USING btree (views)`,
 		`index: CREATE UNIQUE INDEX "By Hand" ON public.hits__v1 USING btree (lower(url), hour) WHERE (views > 1)`,

@@ -25,72 +25,91 @@ func (*Store) Taken(ctx context.Context, db pg.DB, view job.ViewName) (string, e
 	return strings.Join(kinds, ""), nil
 }
 
-// Switch makes the view read c.To and returns the contract as it is then. A view that stands keeps its options, owner,
-// grants, comment and columns, and CREATE OR REPLACE VIEW is the last statement. The caller sets the lock timeout.
-func (s *Store) Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange) (json.RawMessage, error) {
-	contract, err := s.switchView(ctx, tx.Raw(), c)
+// Switch makes the view read c.To. A view that stands keeps its options, owner, grants, comment and columns, and CREATE OR REPLACE
+// VIEW is the last statement: note writes the contract as it is then before it. The caller sets the lock timeout.
+func (s *Store) Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange, note func(contract json.RawMessage) error) error {
+	err := s.switchView(ctx, tx.Raw(), c, func(contract *Contract) error {
+		text, err := json.Marshal(contract)
+		if err != nil {
+			return err
+		}
+		return note(text)
+	})
 	if err != nil {
-		return nil, fmt.Errorf("switch %s to %s: %w", c.View, c.To.Number, err)
+		return fmt.Errorf("switch %s to %s: %w", c.View, c.To.Number, err)
 	}
-	text, err := json.Marshal(contract)
-	if err != nil {
-		return nil, fmt.Errorf("switch %s to %s: %w", c.View, c.To.Number, err)
-	}
-	return text, nil
+	return nil
 }
 
-func (s *Store) switchView(ctx context.Context, tx pgx.Tx, c job.ViewChange) (*Contract, error) {
+func (s *Store) switchView(ctx context.Context, tx pgx.Tx, c job.ViewChange, note func(*Contract) error) error {
 	if err := checkNames("view", c.View.Schema, c.View.Name); err != nil {
-		return nil, err
+		return err
 	}
 	spec, err := specGrants(c.Grant)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	before, err := parseContract(c.Contract)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	stands, err := readView(ctx, tx, c)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	role, err := mayCreate(ctx, tx, c.View.Schema)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	text := s.Select(c.To, c.View.Schema, c.Layout)
+	text := s.Select(c.Version())
 	candidate, err := describe(ctx, tx, text)
 	if err != nil {
-		return nil, badSQL(err)
+		return badSQL(err, c.Layout)
 	}
 	if stands == nil {
-		return create(ctx, tx, c, before, candidate, text, spec)
+		after, err := create(ctx, tx, c, before, candidate, text, spec)
+		if err != nil {
+			return err
+		}
+		return note(after) // a view that nobody reads yet
 	}
 	if err := stands.refuse(c.View, role, before); err != nil {
-		return nil, err
+		return err
 	}
-	return replace(ctx, tx, c, before, stands, candidate, text, spec)
+	return replace(ctx, tx, c, before, stands, candidate, text, spec, note)
 }
 
 // replace rewrites a view that stands.
-func replace(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, stands *viewFacts, candidate []Column, text string, spec []Grant) (*Contract, error) {
+func replace(
+	ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, stands *viewFacts, candidate []Column, text string, spec []Grant,
+	note func(*Contract) error,
+) error {
 	columns, body, err := before.body(text, candidate)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	after := &Contract{Columns: columns, Options: stands.Options, Owner: stands.Owner, Comment: stands.Comment, Spec: spec}
-	if after.Grants, after.Stood, err = regrant(ctx, tx, c.View, stands.OID, before, spec); err != nil {
-		return nil, err
+	seen, err := readThrough(ctx, tx, stands.OID)
+	if err != nil {
+		return err
 	}
-	if err := after.openTable(ctx, tx, c); err != nil {
-		return nil, err
+	if err := after.keepsRowsHidden(ctx, tx, c, seen); err != nil {
+		return err
+	}
+	if after.Grants, after.Stood, err = regrant(ctx, tx, c.View, stands.OID, before, spec); err != nil {
+		return err
+	}
+	if err := after.open(ctx, tx, c, seen.Readers, without(spec, before.Spec)); err != nil {
+		return err
+	}
+	if err := note(after); err != nil {
+		return err
 	}
 	sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pg.Ident(c.View.Schema, c.View.Name), withOptions(stands.Options), body)
 	if err := pg.One(ctx, tx, sql); err != nil {
-		return nil, refused(err)
+		return refused(err)
 	}
-	return after, nil
+	return nil
 }
 
 // create makes the view: the first time, or again from the contract when somebody dropped it.
@@ -123,5 +142,5 @@ func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, 
 		return nil, err
 	}
 	after.Columns = markLacking(stands.columns, candidate)
-	return after, after.openTable(ctx, tx, c)
+	return after, after.open(ctx, tx, c, append(before.Readers, after.Owner), without(spec, before.Spec))
 }

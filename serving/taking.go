@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -85,7 +86,7 @@ func (t *taking) replaceTable(ctx context.Context) error {
 	for _, f := range t.follow {
 		sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pgx.Identifier{f.Schema, f.Name}.Sanitize(), withOptions(f.options), f.definition)
 		if err := t.run(ctx, sql); err != nil {
-			if code := pg.Code(err); strings.HasPrefix(code, "42") || code == "0A000" || code == "22023" {
+			if code := pg.Code(err); pgerrcode.IsSyntaxErrororAccessRuleViolation(code) || code == pgerrcode.FeatureNotSupported || code == pgerrcode.InvalidParameterValue {
 				return &job.Refusal{
 					Code: job.ExitConflict, Err: err, Cause: fmt.Sprintf("view %s cannot read a view in place of the table: %v", f.view(), err),
 					Next: "drop or change that view, then adopt again",

@@ -17,8 +17,8 @@ var v1, v2, v3 = job.Ref{Job: "pageviews", Number: 1}, job.Ref{Job: "pageviews",
 func twoVersions(t *testing.T) *pg.Pool {
 	t.Helper()
 	pool, _ := fresh(t, counts(), job.Live)
-	newVersion(t, pool, v2, counts(), job.Verified, "", 1)
-	newVersion(t, pool, v3, counts(), job.Verified, "", 1)
+	newVersion(t, pool, v2, counts(), job.Verified, "")
+	newVersion(t, pool, v3, counts(), job.Verified, "")
 	inTx(t, pool, func(tx *pg.Tx) error {
 		return errors.Join(
 			Store{}.Follow(t.Context(), tx, v1, frozen(1, 0, 10, 0, 0)), Store{}.Follow(t.Context(), tx, v1, frozen(1, 1, 7, 0, 0)),

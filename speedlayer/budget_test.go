@@ -16,7 +16,7 @@ func (r *rig) stage(n job.Number) *rig {
 	r.t.Helper()
 	other := *r
 	other.ref.Number = n
-	newVersion(r.t, r.pool, other.ref, r.layout, job.Staged, mustJSON(r.t, r.spec), 1)
+	newVersion(r.t, r.pool, other.ref, r.layout, job.Staged, mustJSON(r.t, r.spec))
 	other.startReplay(10)
 	return &other
 }

@@ -2,8 +2,9 @@ package speedlayer
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/faultpoint"
@@ -17,14 +18,40 @@ type share struct {
 	freeSince time.Time // since when partitions are without an owner although our share is full
 }
 
-// want says how many more partitions to claim (positive) or to give up (negative), given how many there are, how many are
-// without an owner and how many we hold. Partitions that stay free for patience are taken beyond the share: the other
-// agents may be unable to.
-func (s *share) want(now time.Time, patience time.Duration, agents, total, free, mine int) int {
+// fair is this agent's share of a version's partitions. What is left when they are divided goes, one each, to the agents that come first
+// in an order that is another one for each version: so a thousand versions of one partition are shared, too.
+func fair(total int, agents []string, me string, ref job.Ref) int {
+	mine, before, listed := score(me, ref), 0, false
+	for _, id := range agents {
+		listed = listed || id == me
+		if s := score(id, ref); s < mine || s == mine && id < me {
+			before++
+		}
+	}
+	n := len(agents)
+	if !listed { // about to stop, or not seen yet
+		return (total + n - 1) / n
+	}
+	if before < total%n {
+		return total/n + 1
+	}
+	return total / n
+}
+
+// score is the place of an agent in the order for a version.
+func score(agent string, ref job.Ref) uint64 {
+	sum := sha256.Sum256([]byte(agent + " " + ref.String()))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
+// want says how many more partitions to claim (positive) or to give up (negative), given our fair share among so many agents, how many
+// are without an owner and how many we hold. Partitions that stay free for patience are taken beyond the share: the other agents may be
+// unable to.
+func (s *share) want(now time.Time, patience time.Duration, agents, fair, free, mine int) int {
 	if agents != s.agents {
 		s.agents, s.extra = agents, 0
 	}
-	fair := (total+agents-1)/agents + s.extra
+	fair += s.extra
 	if free == 0 || mine < fair {
 		s.freeSince = time.Time{}
 	}
@@ -46,29 +73,34 @@ func (s *share) want(now time.Time, patience time.Duration, agents, total, free,
 	return free
 }
 
-// balance claims up to this agent's share of the partitions and gives up what is beyond it. Nothing is in flight here.
-func (l *live) balance(ctx context.Context) error {
-	agents := l.alive(ctx)
-	if agents == 0 {
-		agents = max(l.share.agents, 1)
+// balance claims up to this agent's share of the partitions and gives up what is beyond it. looked says that there was something new to
+// go by. Nothing is in flight here.
+func (l *live) balance(ctx context.Context) (looked bool, err error) {
+	s, ok, err := l.shares(ctx)
+	if err != nil || !ok {
+		return err != nil, err
 	}
-	var total, free int
-	if err := l.Pool.QueryRow(ctx, sqlShares, refArgs(l.ref)).Scan(&total, &free); err != nil {
-		return err
+	if len(s.agents) > 0 {
+		l.agents = s.agents
 	}
-	n := l.share.want(l.Now(), 2*l.config.Lease, agents, total, free, len(l.owned))
+	if err := l.leaveUnread(ctx, len(l.agents)); err != nil {
+		return true, err
+	}
+	l.readmit(ctx)
+	share := fair(s.total, l.agents, l.Agent, l.ref)
+	n := l.share.want(l.Now(), 2*l.config.Lease, len(l.agents), share, s.free, len(l.owned))
 	switch {
 	case n > 0:
-		return l.take(ctx, n)
+		return true, l.take(ctx, n)
 	case n < 0:
-		return l.giveUp(ctx, -n)
+		return true, l.giveUp(ctx, -n)
 	}
-	return nil
+	return true, nil
 }
 
 // take claims n more partitions.
 func (l *live) take(ctx context.Context, n int) error {
-	got, err := l.claimPositions(ctx, n)
+	got, err := l.claimPositions(ctx, n, l.shunArgs())
 	if err != nil {
 		return err
 	}
@@ -79,8 +111,9 @@ func (l *live) take(ctx context.Context, n int) error {
 		}
 		o := &owned{partition: p, claim: h.Claim, next: h.Next, read: h.Next, epoch: h.LeaderEpoch}
 		l.keep(o)
+		l.advice.give(map[job.Partition]int64{p: h.Next}) // lag tools see a quiet topic too
 		if h.Fault != "" {
-			l.halt(o)
+			l.halt(o, job.FaultKind(h.Fault))
 		}
 	}
 	if len(got) > 0 {
@@ -95,15 +128,18 @@ func (l *live) keep(o *owned) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held[o.partition] = o.claim
+	l.differ()
 }
 
 // drop forgets a partition.
 func (l *live) drop(o *owned) {
 	delete(l.owned, o.partition)
 	delete(l.skip, o.partition)
+	l.troubles.works(fetching(o.partition.String()))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, o.partition)
+	l.differ()
 }
 
 // lose drops a partition that another worker has.
@@ -113,19 +149,20 @@ func (l *live) lose(o *owned) {
 	l.log.Warn("a partition was taken over by another worker", "topic", o.partition.Topic, "partition", o.partition.ID)
 }
 
-// halt stops a partition until a renewal that begins later finds its fault cleared.
-func (l *live) halt(o *owned) {
+// halt stops a partition whose row has a fault of this kind, until that is cleared there: a renewal that begins later finds it, or
+// answered does.
+func (l *live) halt(o *owned, kind job.FaultKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o.halted, o.haltedAt = true, l.renewed
+	l.differ()
+	o.halted, o.haltedAt, o.answers, o.fault.Kind = true, l.renewed, false, kind
 	o.records, o.bytes, o.read = nil, 0, o.next
+	l.troubles.works(fetching(o.partition.String()))
 }
 
 // giveUp releases n partitions, the last ones first, in the order in which they are claimed.
 func (l *live) giveUp(ctx context.Context, n int) error {
 	all := l.sorted()
-	lane := func(o *owned) int { return int(o.partition.ID) % l.lanes }
-	slices.SortStableFunc(all, func(a, b *owned) int { return lane(a) - lane(b) })
 	released := claims{}
 	for _, o := range all[len(all)-min(n, len(all)):] {
 		released[o.partition] = o.claim
@@ -143,11 +180,12 @@ func (l *live) giveUpAll(ctx context.Context) {
 	}
 }
 
-// renew prolongs the leases; it runs beside the loop, so that a slow commit does not cost them.
+// renew reads what this run holds and prolongs the leases that are due. It runs beside the loop, so that a slow commit does not cost
+// them, and only when a look found a difference: what is as known is prolonged together with that of other versions.
 func (l *live) renew(ctx context.Context) error {
 	l.mu.Lock()
 	l.renewed++
-	number, asked := l.renewed, maps.Clone(l.held)
+	number, asked, generation := l.renewed, maps.Clone(l.held), l.generation
 	l.mu.Unlock()
 	if len(asked) == 0 {
 		return nil
@@ -157,15 +195,20 @@ func (l *live) renew(ctx context.Context) error {
 		return err
 	}
 	got := map[job.Partition]heldPosition{}
+	var digest int64
 	for _, h := range rows {
 		p, err := h.partition()
 		if err != nil {
 			return err
 		}
 		got[p] = h
+		digest += h.Hash
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if generation == l.generation && len(got) == len(asked) {
+		l.clean = &digest
+	}
 	l.renewal = renewal{number: number, asked: asked, got: got}
 	return nil
 }
@@ -187,11 +230,9 @@ func (l *live) notice() {
 			l.lose(o)
 		case !kept:
 		case o.halted && h.Fault == "" && found.number > o.haltedAt:
-			o.halted, o.fault = false, job.Fault{}
-			o.rewind(h.Next)
-			o.read, o.epoch = o.next, h.LeaderEpoch
+			o.goOn(h.Next, h.LeaderEpoch)
 		case !o.halted && h.Fault != "":
-			l.halt(o)
+			l.halt(o, job.FaultKind(h.Fault))
 		}
 	}
 }

@@ -18,7 +18,7 @@ func (l *landing) copy(ctx context.Context, tx *pg.Tx, rows io.Reader) error {
 	for _, n := range names {
 		columns = append(columns, pg.Ident(n))
 	}
-	sql := fmt.Sprintf("COPY %s (%s) FROM STDIN", pg.Ident(l.schema, l.ref.Staging()), strings.Join(columns, ", "))
+	sql := fmt.Sprintf("COPY %s (%s) FROM STDIN", pg.Ident(l.schema, l.target.staging()), strings.Join(columns, ", "))
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	within := l.config.Timeout

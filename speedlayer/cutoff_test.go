@@ -28,9 +28,9 @@ func TestALogThatWasCutOffAndWrittenAnewIsAGap(t *testing.T) {
 	before := r.served()
 
 	replay := job.Ref{Job: r.ref.Job, Number: 2}
-	newVersion(t, r.pool, replay, r.layout, job.Staged, mustJSON(t, r.spec), 1)
+	newVersion(t, r.pool, replay, r.layout, job.Staged, mustJSON(t, r.spec))
 	inTx(t, r.pool, func(tx *pg.Tx) error {
-		return Store{}.Freeze(t.Context(), tx, replay, "public", r.layout, r.frozen(0))
+		return Store{}.Freeze(t.Context(), tx, at(replay, r.layout), r.frozen(0))
 	})
 
 	b.Kill(t)

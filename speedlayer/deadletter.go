@@ -3,6 +3,7 @@ package speedlayer
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -15,6 +16,9 @@ import (
 const (
 	maxPayload = 4 << 10 // bytes of a dead letter's value that are kept
 	maxLetter  = 1 << 10 // bytes of its key and of its detail
+	// keptLetters is of how many dead letters of a version and a reason key, value and detail are kept; of the others it is kept where
+	// they are.
+	keptLetters = 1_000
 	// letterChunk is how many dead letters go into one statement.
 	letterChunk = 2_000
 )
@@ -43,6 +47,50 @@ func newLetter(p job.Partition, rec *kgo.Record, r *format.Reject) letter {
 		partition: p, offset: rec.Offset, time: recordTime(rec), reason: r.Reason, detail: printable(detail),
 		key: head(rec.Key, maxLetter), payload: head(rec.Value, maxPayload), size: int64(len(rec.Value)),
 	}
+}
+
+// larder knows of how many dead letters of a version everything is kept. Guarded by mu. Agents count for themselves what they write
+// beside one another.
+type larder struct {
+	mu   sync.Mutex
+	kept map[string]int // by reason; nil: not read yet
+}
+
+const sqlKept = `
+SELECT reason, count(*)::integer AS letters FROM kappactl.dead_letter
+ WHERE job = @job AND number = @number AND (payload IS NOT NULL OR key IS NOT NULL) GROUP BY reason`
+
+// strip takes from letters what is not kept of them.
+func (k *larder) strip(ctx context.Context, db pg.DB, ref job.Ref, letters []letter) error {
+	if len(letters) == 0 {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.kept == nil {
+		type row struct {
+			Reason  string
+			Letters int
+		}
+		found, err := pg.Structs[row](ctx, db, sqlKept, refArgs(ref))
+		if err != nil {
+			return fmt.Errorf("count the dead letters of %s: %w", ref, err)
+		}
+		k.kept = map[string]int{}
+		for _, r := range found {
+			k.kept[r.Reason] = r.Letters
+		}
+	}
+	for i := range letters {
+		l := &letters[i]
+		if k.kept[l.reason]++; k.kept[l.reason] > keptLetters {
+			l.key, l.payload, l.detail = nil, nil, ""
+			if l.size == 0 {
+				l.size = -1 // not known: its key is not kept either
+			}
+		}
+	}
+	return nil
 }
 
 // head is a copy of the first n bytes; nil stays nil.

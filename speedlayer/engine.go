@@ -1,12 +1,14 @@
 package speedlayer
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"runtime"
 	"sync/atomic"
 	"time"
 
+	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/query"
@@ -18,11 +20,13 @@ type Deps struct {
 	Kafka kafka.Config
 	// Agent names this process in leases. No two processes may share it, nor two lives of one process.
 	Agent string
-	// Alive is the number of living agents that can do this work, this one included.
-	Alive   func(ctx context.Context) (int, error)
+	// Living are the ids of the living agents that can do this work, this one's among them; nil: there is only this one.
+	Living  func(ctx context.Context) ([]string, error)
+	Admin   *kafka.Admin // asks the brokers what many versions want to know; nil: each has a client of its own
 	Log     *slog.Logger
 	Now     func() time.Time
-	Metrics *Metrics // may be nil
+	Metrics *Metrics       // may be nil
+	Shelf   *archive.Shelf // of the archive's files; nil: one of its own
 }
 
 // Config bounds an Engine. Zero fields mean the defaults set in New.
@@ -41,21 +45,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Lease = or(c.Lease, 10*time.Second)
-	c.Memory = or(c.Memory, 1_000_000_000)
-	c.Replays = or(c.Replays, 2)
-	c.Workers = or(c.Workers, runtime.NumCPU())
-	c.Landings = or(c.Landings, 16)
-	c.Timeout = or(c.Timeout, 30*time.Second)
+	c.Lease = cmp.Or(c.Lease, 10*time.Second)
+	c.Memory = cmp.Or(c.Memory, 1_000_000_000)
+	c.Replays = cmp.Or(c.Replays, 2)
+	c.Workers = cmp.Or(c.Workers, runtime.NumCPU())
+	c.Landings = cmp.Or(c.Landings, 16)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	return c
-}
-
-func or[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
 }
 
 // Engine does the work of versions on this agent. It is safe for concurrent use; every Run is one version.
@@ -65,13 +61,17 @@ type Engine struct {
 	workers  chan struct{} // a segment that is being read holds one
 	landings chan struct{} // a segment that is being written holds one
 	follows  atomic.Int64  // versions that are followed live
+	looks    looks
+	tails    *tails
 
 	// For tests of this package: at is called at every fault point, beside faultpoint.Hit; most bounds the records of a live batch; unpacked is how many bytes a
 	// segment's records may have before it is split.
-	at       func(point string)
-	unpacked int
-	strained func(strain) strain // what the database is taken to do, of what it does
-	most     int                 // records of a live batch
+	at        func(point string)
+	unpacked  int
+	strained  func(strain) strain // what the database is taken to do, of what it does
+	most      int                 // records of a live batch
+	restAfter time.Duration
+	patience  time.Duration // how long the engine may work from one batch, taken or given, to the next
 }
 
 // New makes an Engine. It opens nothing.
@@ -80,11 +80,16 @@ func New(d Deps, c Config) *Engine {
 		d.Metrics = &Metrics{}
 	}
 	c = c.withDefaults()
-	return &Engine{
+	if d.Shelf == nil {
+		d.Shelf = archive.NewShelf(d.Pool, new(archive.Locations), c.Temp, archive.DefaultShelf)
+	}
+	e := &Engine{
 		Deps: d, config: c,
 		workers: make(chan struct{}, c.Workers), landings: make(chan struct{}, c.Landings),
-		at: func(string) {}, unpacked: maxUnpacked, most: noLimit,
+		at: func(string) {}, unpacked: maxUnpacked, most: noLimit, patience: 30 * time.Second, restAfter: restAfter,
 	}
+	e.looks, e.tails = newLooks(e), newTails(e)
+	return e
 }
 
 // sessionMemory is one query session's share: 40 % over the workers' sessions and that of one live version, and never so little that
@@ -147,16 +152,19 @@ func (e *Engine) look() time.Duration { return min(e.tick(), 100*time.Millisecon
 // after the lease they are no longer its own.
 func (e *Engine) idle() time.Duration { return max(e.config.Lease, time.Second) }
 
-// alive is the number of agents to share the work with; when it cannot be read, we share with nobody new.
-func (e *Engine) alive(ctx context.Context) int {
-	if e.Alive == nil {
-		return 1
+// living are the agents to share the work with; none when they cannot be read: we share with nobody new.
+func (e *Engine) living(ctx context.Context) []string {
+	if e.Living == nil {
+		return []string{e.Agent}
 	}
-	n, err := e.Alive(ctx)
+	ids, err := e.Living(ctx)
 	if err != nil {
-		return 0
+		return nil
 	}
-	return max(n, 1)
+	if len(ids) == 0 {
+		return []string{e.Agent}
+	}
+	return ids
 }
 
 // finishing is a context for what must be finished although ctx is done.

@@ -163,7 +163,7 @@ func TestPositionsComeFromTheDatabaseNotFromTheGroup(t *testing.T) { // R06
 		admin := kadm.NewClient(client)
 		var at int64 = -1
 		kafkatest.Until(t, "the group shows the position to others' tools", func() bool {
-			offsets, err := admin.FetchOffsets(t.Context(), r.ref.Group())
+			offsets, err := admin.FetchOffsets(t.Context(), r.group())
 			if err != nil {
 				return false
 			}
@@ -173,7 +173,7 @@ func TestPositionsComeFromTheDatabaseNotFromTheGroup(t *testing.T) { // R06
 			return at == 25
 		})
 		stop()
-		if _, err := admin.DeleteGroup(t.Context(), r.ref.Group()); err != nil {
+		if _, err := admin.DeleteGroup(t.Context(), r.group()); err != nil {
 			t.Fatal(err)
 		}
 		r.produce(0, 300, 5)
@@ -268,4 +268,31 @@ func TestRunEndsWhenThereIsNothingToDo(t *testing.T) {
 			t.Errorf("%s: claims were not released", name)
 		}
 	}
+}
+
+// group is the consumer group of the version.
+func (r *rig) group() string {
+	r.t.Helper()
+	of, err := pg.Identity(r.t.Context(), r.pool)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return r.ref.Group(of)
+}
+
+// TestAVersionHasItsGroupBeforeItsFirstRecord: a quiet topic was invisible to lag tools.
+func TestAVersionHasItsGroupBeforeItsFirstRecord(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 1, sums)
+	r.startLive()
+	r.agent("a", nil)
+	admin := kadm.NewClient(kafkatest.Client(t, r.brokers))
+	kafkatest.Until(t, "the group has an offset", func() bool {
+		offsets, err := admin.FetchOffsets(t.Context(), r.group())
+		if err != nil {
+			return false
+		}
+		o, ok := offsets.Lookup(r.topic, 0)
+		return ok && o.At == 0
+	})
 }

@@ -44,6 +44,9 @@ func (e *stopped) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.partition, e.fault.Kind, e.fault.Detail)
 }
 
+// errNoVersion is a version that is not there.
+var errNoVersion = errors.New("no such version")
+
 // errFenced is a write that changed nothing because the claim was lost.
 var errFenced = errors.New("the claim was lost to another worker")
 

@@ -20,10 +20,10 @@ func TestExpiredRowsAreHiddenAtOnceAndDeletedLater(t *testing.T) {
 			l.Keep = &job.Keep{Column: "hour", Type: typ, For: 72 * time.Hour}
 			l.View = []job.ViewColumn{{Name: "user", Type: "text", Finish: `s."user"`, Key: true}}
 			pool, ref := fresh(t, l, job.Live)
-			exec(t, pool, `INSERT INTO public.pageviews__v1 (lane, hour, "user", n) SELECT 0, now() - interval '100 days', 'old' || i, 1 FROM generate_series(1, 6000) AS i`, nil)
-			exec(t, pool, `INSERT INTO public.pageviews__v1 (lane, hour, "user", n) VALUES (0, now() - interval '1 day', 'new', 1), (0, NULL, 'none', 1), (0, '-infinity', 'ever', 1)`, nil)
+			exec(t, pool, `INSERT INTO public.pageviews__v1 (hour, "user", n) SELECT now() - interval '100 days', 'old' || i, 1 FROM generate_series(1, 6000) AS i`, nil)
+			exec(t, pool, `INSERT INTO public.pageviews__v1 (hour, "user", n) VALUES (now() - interval '1 day', 'new', 1), (NULL, 'none', 1), ('-infinity', 'ever', 1)`, nil)
 			shown := func() []string {
-				out := lines(t, pool, serving.New(serving.Config{}).Select(ref, "public", l))
+				out := lines(t, pool, serving.New(serving.Config{}).Select(at(ref, l)))
 				slices.Sort(out)
 				return out
 			}
@@ -32,10 +32,10 @@ func TestExpiredRowsAreHiddenAtOnceAndDeletedLater(t *testing.T) {
 			}
 			other := l
 			other.Keep = &job.Keep{Column: "hour", Type: typ, For: time.Hour}
-			if n, err := (Store{}).Expire(t.Context(), pool, ref, "public", other); err != nil || n != 0 {
+			if n, err := (Store{}).Expire(t.Context(), pool, at(ref, other)); err != nil || n != 0 {
 				t.Errorf("a layout that is not the version's deleted %d rows: %v", n, err)
 			}
-			n, err := Store{}.Expire(t.Context(), pool, ref, "public", l)
+			n, err := Store{}.Expire(t.Context(), pool, at(ref, l))
 			if err != nil || n != 6001 {
 				t.Errorf("deleted %d rows: %v", n, err)
 			}

@@ -363,3 +363,25 @@ func TestTheBucketLetsOneSecondThroughAndThenKeepsTheRate(t *testing.T) {
 		}
 	}
 }
+
+// TestAValueThatIsTooLongForAnIndexIsADeadLetter: it stopped its partition, and taking the index out did not let it go on.
+func TestAValueThatIsTooLongForAnIndexIsADeadLetter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 2, `SELECT k AS note, v FROM source`)
+	exec(t, r.pool, `CREATE INDEX note ON public.sums__v1 (note)`, nil) // serve.indexes: [[note]]
+	r.startLive()
+	r.agent("a", nil)
+	raw := make([]byte, 3000)
+	for i := range raw {
+		raw[i] = byte(rand.Uint32())
+	}
+	kafkatest.Produce(t, r.brokers, r.topic, 0, `{"k":"x","v":3}`, fmt.Sprintf(`{"k":%q,"v":4}`, hex.EncodeToString(raw)), `{"k":"y","v":5}`)
+	kafkatest.Produce(t, r.brokers, r.topic, 1, `{"k":"z","v":3}`)
+	r.caughtUp()
+	if diff := cmp.Diff([]string{"(0,1,index_value_too_long)"}, lines(t, r.pool, `SELECT partition, "offset", reason FROM kappactl.dead_letter`)); diff != "" {
+		t.Error(diff)
+	}
+	if n := r.one(`SELECT count(*) FROM public.sums__v1`); n != 3 {
+		t.Errorf("%d rows, want 3", n)
+	}
+}

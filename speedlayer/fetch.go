@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 )
@@ -36,7 +37,9 @@ type chunk struct {
 // so or when the records turn out to be more than a segment should hold.
 func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out func(chunk) error) error {
 	at := kafka.Cursor{Partition: g.partition, Next: g.FromOffset, LeaderEpoch: g.LeaderEpoch, Known: g.ToOffset}
-	began := w.Now()
+	began, answered := w.Now(), w.Now()
+	partition := g.partition.String()
+	defer w.troubles.works(fetching(partition))
 	for unpacked := 0; at.Next < g.ToOffset && unpacked < w.unpacked && !done() && (at.Next == g.FromOffset || w.Now().Sub(began) < maxReading); {
 		fetched, err := w.fetcher.Fetch(ctx, []kafka.Cursor{at})
 		if err != nil {
@@ -44,17 +47,14 @@ func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out fun
 		}
 		for _, f := range fetched {
 			if f.Err != nil {
-				if fault := faultOf(f.Err, at.Next); fault.Kind != job.FaultNone {
-					var gap *kafka.GapError
-					if errors.As(f.Err, &gap) {
-						fault.From, fault.To = g.missing(gap)
-					}
-					return &stopped{g.partition, fault}
+				if err := w.unanswered(ctx, g, f, answered); err != nil {
+					return err
 				}
-				w.quiet.warn(cannotFetch, f.Err, "topic", f.Topic, "partition", f.ID)
 				continue
 			}
+			answered = w.Now()
 			w.quiet.over(cannotFetch)
+			w.troubles.works(fetching(partition))
 			c := within(f, g.ToOffset)
 			if err := w.throttle.take(ctx, c.bytes); err != nil {
 				return err
@@ -73,13 +73,46 @@ func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out fun
 	return ctx.Err()
 }
 
+// unanswered decides what an answer with an error means for the segment: nil, it is asked again.
+func (w *worker) unanswered(ctx context.Context, g segment, f kafka.Fetched, answered time.Time) error {
+	others := func() bool { return len(w.living(ctx)) > 1 }
+	now := w.Now()
+	var marker *archive.MarkerError
+	fault := faultOf(f.Err, f.Next)
+	switch {
+	case fault.Kind == job.FaultArchive && errors.As(f.Err, &marker) && others(): // they may see the folder
+		w.unread.Store(now.UnixNano())
+		return errUnread
+	case fault.Kind != job.FaultNone:
+		var gap *kafka.GapError
+		if errors.As(f.Err, &gap) {
+			kept, err := w.archivedTo(ctx, g)
+			if err != nil {
+				return err
+			}
+			fault.From, fault.To = g.missing(gap, kept)
+		}
+		if fault.Kind == job.FaultArchive {
+			fault.To = min(fault.To, g.ToOffset)
+		}
+		return &stopped{g.partition, fault}
+	}
+	w.quiet.warn(cannotFetch, f.Err, "topic", f.Topic, "partition", f.ID)
+	w.failed(ctx, fetching(g.partition.String()), fetchFails(g.partition.String()), f.Err)
+	if now.Sub(answered) >= unreadAfter*w.config.Lease && others() {
+		w.unread.Store(now.UnixNano())
+		return errUnread
+	}
+	return nil
+}
+
 // missing are the offsets that a gap leaves the segment without. A log whose end was cut off still holds what lies before; where
-// retention took the start, what was read of the segment has not landed and is lost with it.
-func (g segment) missing(e *kafka.GapError) (from, to int64) {
+// retention took the start, what was read of the log has not landed and is lost with it, and what lies below kept is in the archive.
+func (g segment) missing(e *kafka.GapError, kept int64) (from, to int64) {
 	if e.Cut || e.Wanted > e.End {
 		return max(e.End, g.FromOffset), g.ToOffset
 	}
-	return g.FromOffset, e.Start
+	return min(kept, e.Wanted), e.Start
 }
 
 // within cuts a fetch at the segment's end.

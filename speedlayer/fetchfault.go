@@ -3,6 +3,7 @@ package speedlayer
 import (
 	"errors"
 
+	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 )
@@ -13,6 +14,7 @@ func faultOf(err error, wanted int64) job.Fault {
 	var recreated *kafka.RecreatedError
 	var missing *kafka.MissingTopicError
 	var large *kafka.TooLargeError
+	var damaged *archive.DamagedError
 	f := job.Fault{Detail: err.Error(), From: wanted, To: wanted}
 	switch {
 	case errors.As(err, &gap):
@@ -26,9 +28,18 @@ func faultOf(err error, wanted int64) job.Fault {
 	case errors.As(err, &missing):
 		f.Kind = job.FaultMissing
 	case errors.As(err, &large):
-		f.Kind, f.From, f.To = job.FaultTooLarge, large.Offset, large.Offset+1
+		f.Kind, f.From, f.To = job.FaultTooLarge, large.Offset, max(large.End, large.Offset+1)
+	case errors.As(err, &damaged):
+		f.Kind, f.From, f.To = job.FaultArchive, max(damaged.From, wanted), max(damaged.To, wanted+1)
 	default:
 		return job.Fault{}
 	}
 	return f
 }
+
+// passing says that a fault describes what the brokers say now. It ends when they say otherwise; every other fault ends when a person
+// says so.
+func passing(k job.FaultKind) bool { return k == job.FaultMissing || k == job.FaultRecreated }
+
+// passingKinds are the kinds for which passing is true, as SQL.
+const passingKinds = `('` + string(job.FaultMissing) + `', '` + string(job.FaultRecreated) + `')`

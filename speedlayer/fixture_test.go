@@ -1,6 +1,7 @@
 package speedlayer
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
+	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/serving"
 )
 
 // counts is the layout of: SELECT user, hour, count(*) AS n, max(v) AS top … GROUP BY user, hour.
@@ -35,29 +38,37 @@ func total() job.Layout {
 	}
 }
 
+// at is the version of a layout in schema public.
+func at(ref job.Ref, l job.Layout) job.Version {
+	return job.Version{Ref: ref, Schema: "public", Layout: l}
+}
+
 // newVersion writes the rows of a job and a version and makes its table with the unique index, as the other packages do.
-func newVersion(t testing.TB, pool *pg.Pool, ref job.Ref, l job.Layout, phase job.Phase, spec string, lanes int) {
+func newVersion(t testing.TB, pool *pg.Pool, ref job.Ref, l job.Layout, phase job.Phase, spec string) {
 	t.Helper()
 	if spec == "" {
 		spec = "{}"
 	}
 	exec(t, pool, `INSERT INTO kappactl.job (name, view_schema, view_name) VALUES (@job, 'public', @job) ON CONFLICT DO NOTHING`, refArgs(ref))
 	args := refArgs(ref)
-	args["phase"], args["spec"], args["layout"], args["lanes"] = string(phase), spec, mustJSON(t, l), lanes
-	exec(t, pool, `INSERT INTO kappactl.version (job, number, hash, spec, layout, dialect, engine, phase, lanes)
-		VALUES (@job, @number, 'x', @spec::jsonb, @layout::jsonb, 1, 'test', @phase, @lanes)`, args)
-	names, types := l.StagedColumns()
-	var columns, key []string
-	for i, n := range names {
-		columns = append(columns, pg.Ident(n)+" "+types[i])
-		if i > 0 && i <= len(l.Keys) {
-			key = append(key, pg.Ident(n))
+	args["phase"], args["spec"], args["layout"], args["dialect"] = string(phase), spec, mustJSON(t, l), query.Dialect
+	exec(t, pool, `INSERT INTO kappactl.version (job, number, hash, spec, layout, dialect, engine, phase)
+		VALUES (@job, @number, 'x', @spec::jsonb, @layout::jsonb, @dialect, 'test', @phase)`, args)
+	if l.Lambda {
+		tables := serving.New(serving.Config{})
+		if err := errors.Join(tables.Create(t.Context(), pool, at(ref, l)), tables.Index(t.Context(), pool, at(ref, l))); err != nil {
+			t.Fatal(err)
 		}
+		return
 	}
-	key = append(key, "lane")
+	names, types := l.StagedColumns()
+	columns := make([]string, len(names))
+	for i, n := range names {
+		columns[i] = pg.Ident(n) + " " + types[i]
+	}
 	table := pg.Ident("public", ref.Table())
 	exec(t, pool, fmt.Sprintf("CREATE TABLE %s (%s)", table, strings.Join(columns, ", ")), nil)
-	exec(t, pool, fmt.Sprintf("CREATE UNIQUE INDEX ON %s (%s) NULLS NOT DISTINCT", table, strings.Join(key, ", ")), nil)
+	exec(t, pool, fmt.Sprintf("CREATE UNIQUE INDEX ON %s %s NULLS NOT DISTINCT", table, pg.UniqueKey(l.KeyNames())), nil)
 }
 
 func exec(t testing.TB, pool *pg.Pool, sql string, args pgx.NamedArgs) {
@@ -105,6 +116,6 @@ func fresh(t testing.TB, l job.Layout, phase job.Phase) (*pg.Pool, job.Ref) {
 	t.Helper()
 	pool, _ := pgtest.New(t)
 	ref := job.Ref{Job: "pageviews", Number: 1}
-	newVersion(t, pool, ref, l, phase, "", 1)
+	newVersion(t, pool, ref, l, phase, "")
 	return pool, ref
 }

@@ -27,7 +27,7 @@ func (l *live) flush(ctx context.Context) error {
 		if err := l.refreshHolds(ctx); err != nil {
 			return err
 		}
-		parts := cutBatch(l.sorted(), l.limit)
+		parts := l.nextBatch()
 		if len(parts) == 0 {
 			return nil
 		}
@@ -79,11 +79,15 @@ func (l *live) settle(ctx context.Context, err error, parts []part) error {
 		return nil
 	case errors.Is(err, errCut):
 		return nil
+	case tableChanged(err):
+		l.tableFault(parts, err)
+		return nil
 	case errors.As(err, &data):
 		err = l.search(ctx, parts, data)
 	}
-	if errors.As(err, &resource) || pg.TimedOut(err) { // of the batch, or of the search in it
-		l.limit = max(countRecords(parts)/2, 1) // less may fit
+	var merge *mergeError
+	if errors.As(err, &resource) || pg.TimedOut(err) || errors.As(err, &merge) && pg.Unreachable(err) { // of the batch, or of the search in it
+		return l.tooMuch(parts, err)
 	}
 	return err
 }
@@ -101,10 +105,8 @@ func (l *live) committed(parts []part) {
 		}
 	}
 	l.advice.give(next)
-	l.failed = 0
-	if l.limit < l.most {
-		l.limit = min(l.limit*2, l.most)
-	}
+	l.tries = 0
+	l.widen(parts)
 }
 
 // sortOut makes the partitions of a stale batch agree with their rows.
@@ -117,7 +119,7 @@ func (l *live) sortOut(parts []part, rows map[job.Partition]*lockedRow) {
 		case moved:
 			p.rewind(row.Next)
 		case faulted:
-			l.halt(p.owned)
+			l.halt(p.owned, job.FaultKind(row.Fault))
 		case tooFar, fits: // one that fits may be about to come to its hold
 			p.stopAt(row.Hold)
 		}
@@ -154,13 +156,16 @@ var errCut = errors.New("the batch was cut")
 
 // compute runs PARTIAL over the batch.
 func (l *live) compute(ctx context.Context, parts []part) (batch, error) {
+	if err := l.openBatching(ctx); err != nil {
+		return batch{}, err
+	}
 	index := map[job.Partition]int{}
 	var records []*kgo.Record
 	for i, p := range parts {
 		index[job.Partition{Topic: p.partition.Topic, ID: p.partition.ID}] = i
 		records = append(records, p.records...)
 	}
-	b := batch{parts: parts, rows: &table{}}
+	b := batch{parts: parts, rows: l.newTable()}
 	cut := false
 	reject := func(rec *kgo.Record, r *format.Reject) {
 		p := &parts[index[job.Partition{Topic: rec.Topic, ID: rec.Partition}]]
@@ -172,9 +177,9 @@ func (l *live) compute(ctx context.Context, parts []part) (batch, error) {
 		b.letters = append(b.letters, newLetter(p.partition, rec, r))
 	}
 	records = l.withoutSkipped(parts, records, reject)
-	in := &feed{schema: l.decoder.Schema(), pull: batches(l.decoder, records, reject)}
+	in := &feed{schema: l.batching.decoder.Schema(), pull: batches(l.batching.decoder, records, reject)}
 	defer in.Release()
-	err := l.session.Run(ctx, l.land, in, func(rows arrow.RecordBatch) error { return b.rows.add(l.layout, rows) })
+	err := l.query(ctx, l.batching.session, l.land, in, func(rows arrow.RecordBatch) error { return b.rows.add(l.layout, rows) })
 	if err == nil {
 		err = in.drain()
 	}

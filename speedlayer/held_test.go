@@ -28,7 +28,7 @@ func TestABarrierOverManyPartitionsThatCatchUpIsReached(t *testing.T) {
 	}
 	kafkatest.ProduceRecords(t, r.brokers, records)
 	ahead := job.Ref{Job: r.ref.Job, Number: 2}
-	newVersion(t, r.pool, ahead, r.layout, job.Live, mustJSON(t, r.spec), 1)
+	newVersion(t, r.pool, ahead, r.layout, job.Live, mustJSON(t, r.spec))
 	r.startLive()
 	inTx(t, r.pool, func(tx *pg.Tx) error {
 		for _, f := range r.frozen(0) {

@@ -112,7 +112,9 @@ func (l *landing) finish(ctx context.Context, t *tally) error {
 	l.Metrics.Segments.Add(1)
 	l.Metrics.Records.Add(t.records)
 	l.Metrics.Bytes.Add(t.bytes)
-	l.Metrics.DeadLetters.Add(int64(len(t.letters)))
+	if !l.target.build() { // those of a build were counted when the version read them
+		l.Metrics.DeadLetters.Add(int64(len(t.letters)))
+	}
 	return nil
 }
 
@@ -128,6 +130,9 @@ func (l *landing) transact(ctx context.Context, rows io.Reader) error {
 			}
 		}
 		l.hit(faultpoint.SegmentStaged)
+		if err := l.larder.strip(ctx, tx, l.ref, l.tally.letters); err != nil {
+			return err
+		}
 		if err := writeLetters(ctx, tx, l.ref, l.tally.letters); err != nil {
 			return err
 		}
@@ -154,11 +159,11 @@ func (l *landing) markDone(ctx context.Context, tx *pg.Tx) error {
 	args["reached"], args["rows"], args["records"], args["bytes"] = t.reached, l.rows, t.records, t.bytes
 	args["dead_letters"], args["record_time"], args["leader_epoch"] = len(t.letters), t.newest.time(), t.epoch
 	args["timings"] = string(timings)
-	if err := changeOne(ctx, tx, sqlSegmentEnd, args); err != nil {
+	if err := changeOne(ctx, tx, l.target.sql(sqlSegmentEnd), args); err != nil {
 		return err
 	}
 	if t.reached < l.segment.ToOffset {
-		return changeOne(ctx, tx, sqlSegmentRest, args)
+		return changeOne(ctx, tx, l.target.sql(sqlSegmentRest), args)
 	}
 	return nil
 }

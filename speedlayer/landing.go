@@ -9,10 +9,11 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/query"
 )
 
-// maxKey is how many bytes the text of a row's key columns may have: a row of a b-tree index holds about 2,700.
-const maxKey = 2_000
+// maxKey is how many bytes the values of a row's key columns may have: a row of a b-tree index holds about 2,700.
+const maxKey = query.MaxKeyBytes
 
 // longKeyGuard is how the error begins that Land itself raises for such a row.
 const longKeyGuard = "key_too_long: "
@@ -41,11 +42,15 @@ func texts(l job.Layout, batch arrow.RecordBatch) ([]array.StringLike, error) {
 	return out, nil
 }
 
-// checkKey judges the key of one row; the keys follow the lane.
-func checkKey(columns []array.StringLike, keys, row int) error {
+// checkKey returns an error for a row whose key is too long for an index. The text of a bytea is \x and two digits a byte.
+func checkKey(columns []array.StringLike, keys []job.KeyColumn, row int) error {
 	n := 0
-	for _, c := range columns[1 : 1+keys] {
-		n += c.ValueLen(row)
+	for i, c := range columns[:len(keys)] {
+		if size := c.ValueLen(row); keys[i].Type == "bytea" {
+			n += max(size-len(`\x`), 0) / 2
+		} else {
+			n += size
+		}
 	}
 	if n > maxKey {
 		return &dataError{&keyTooLong{}}
@@ -60,7 +65,7 @@ func appendCopy(buf []byte, l job.Layout, segment int64, batch arrow.RecordBatch
 		return buf, err
 	}
 	for row := range int(batch.NumRows()) {
-		if err := checkKey(columns, len(l.Keys), row); err != nil {
+		if err := checkKey(columns, l.Keys, row); err != nil {
 			return buf, err
 		}
 		buf = strconv.AppendInt(buf, segment, 10)
@@ -103,7 +108,15 @@ func appendEscaped(buf []byte, s string) []byte {
 type table struct {
 	columns [][]*string
 	rows    int
+	bytes   int64 // about what it holds in memory
+	most    int64 // of bytes; 0: no limit
 }
+
+// cellBytes is about what a value holds beside its text.
+const cellBytes = 24
+
+// newTable is a table for the rows of one live batch. It takes as much as the records may, and as much again while it is sent.
+func (e *Engine) newTable() *table { return &table{most: max(e.config.Memory/10, 16<<20)} }
 
 // add copies the rows of batch.
 func (t *table) add(l job.Layout, batch arrow.RecordBatch) error {
@@ -116,9 +129,18 @@ func (t *table) add(l job.Layout, batch arrow.RecordBatch) error {
 	}
 	n := int(batch.NumRows())
 	for row := range n {
-		if err := checkKey(columns, len(l.Keys), row); err != nil {
+		if err := checkKey(columns, l.Keys, row); err != nil {
 			return err
 		}
+	}
+	for _, c := range columns {
+		t.bytes += int64(n * cellBytes)
+		for row := range n {
+			t.bytes += int64(c.ValueLen(row))
+		}
+	}
+	if t.most > 0 && t.bytes > t.most {
+		return &query.ResourceError{Err: fmt.Errorf("the query gives more than %d bytes of rows at once", t.most), Costly: true}
 	}
 	for i, c := range columns {
 		values := make([]string, n)

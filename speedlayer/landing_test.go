@@ -47,8 +47,8 @@ func merge(t *testing.T, pool *pg.Pool, ref job.Ref, l job.Layout, batches ...ar
 		}
 		b.Release()
 	}
-	r := &run{version: &version{ref: ref, layout: l, upsert: upsert(ref, "public", l)}}
-	inTx(t, pool, func(tx *pg.Tx) error { return r.merge(t.Context(), tx, rows) })
+	r := &run{version: &version{ref: ref, layout: l, upsert: upsert(at(ref, l))}}
+	inTx(t, pool, func(tx *pg.Tx) error { return r.merge(t.Context(), tx, rows, 0) })
 }
 
 func TestUpsertMergesIntoTheTableAndRowsOfOneKeyFirst(t *testing.T) { // D10
@@ -57,11 +57,11 @@ func TestUpsertMergesIntoTheTableAndRowsOfOneKeyFirst(t *testing.T) { // D10
 	const hour = "2026-01-01 10:00:00+00"
 	odd := `a"b\c,{d}` + "\n\té"
 	merge(t, pool, ref, counts(), landed(
-		[]string{"0", hour, odd, "1", "2.5"}, []string{"0", hour, odd, "2", "NULL"}, []string{"0", "NULL", "NULL", "1", "NULL"}))
-	merge(t, pool, ref, counts(), landed([]string{"0", hour, odd, "4", "1"}, []string{"0", "NULL", "NULL", "1", "7"}),
-		landed([]string{"1", hour, odd, "9", "9"}))
-	want := []string{"7 2.50", "9 9.00", "2 7.00"}
-	got := lines(t, pool, `SELECT n || ' ' || top AS x FROM public.pageviews__v1 ORDER BY hour, lane`)
+		[]string{hour, odd, "1", "2.5"}, []string{hour, odd, "2", "NULL"}, []string{"NULL", "NULL", "1", "NULL"}))
+	merge(t, pool, ref, counts(), landed([]string{hour, odd, "4", "1"}, []string{"NULL", "NULL", "1", "7"}),
+		landed([]string{hour, odd, "9", "9"}))
+	want := []string{"16 9.00", "2 7.00"}
+	got := lines(t, pool, `SELECT n || ' ' || top AS x FROM public.pageviews__v1 ORDER BY hour`)
 	for i := range got {
 		got[i] = strings.Trim(got[i], `()"`)
 	}
@@ -81,26 +81,26 @@ func TestUpsertMergesIntoTheTableAndRowsOfOneKeyFirst(t *testing.T) { // D10
 	}
 }
 
-func TestUpsertWithoutKeysHasOneRowALane(t *testing.T) {
+func TestUpsertWithoutKeysKeepsOneRow(t *testing.T) {
 	t.Parallel()
 	pool, ref := fresh(t, total(), job.Live)
 	for range 3 {
-		merge(t, pool, ref, total(), landed([]string{"0", "5"}, []string{"2", "1"}))
+		merge(t, pool, ref, total(), landed([]string{"5"}, []string{"1"}))
 	}
-	if diff := cmp.Diff([]string{"(0,15)", "(2,3)"}, lines(t, pool, `SELECT lane, n FROM public.pageviews__v1 ORDER BY lane`)); diff != "" {
+	if diff := cmp.Diff([]string{"(18)"}, lines(t, pool, `SELECT n FROM public.pageviews__v1`)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestCopyTextComesBackAsItWas(t *testing.T) {
 	pool, _ := pgtest.New(t)
-	exec(t, pool, `CREATE TABLE public.copied (segment bigint, lane text, a text, b text)`, nil)
+	exec(t, pool, `CREATE TABLE public.copied (segment bigint, a text, b text)`, nil)
 	l := job.Layout{Keys: []job.KeyColumn{{Name: "a", Type: "text"}}, States: []job.StateColumn{{Name: "b", Type: "text"}}}
 	text := rapid.StringOfN(rapid.OneOf(rapid.SampledFrom([]rune("\\\n\r\t\b\fN.,\"'{}é ")), rapid.Rune().Filter(func(r rune) bool { return r != 0 })), 0, 30, -1)
 	rapid.Check(t, func(q *rapid.T) {
 		var rows [][]string
 		for range rapid.IntRange(1, 5).Draw(q, "rows") {
-			rows = append(rows, []string{"0", text.Draw(q, "a"), text.Draw(q, "b")})
+			rows = append(rows, []string{text.Draw(q, "a"), text.Draw(q, "b")})
 		}
 		batch := landed(rows...)
 		defer batch.Release()
@@ -116,14 +116,14 @@ func TestCopyTextComesBackAsItWas(t *testing.T) {
 			if _, err := tx.Raw().Conn().PgConn().CopyFrom(t.Context(), strings.NewReader(string(buf)), "COPY public.copied FROM STDIN"); err != nil {
 				return err
 			}
-			found, err := tx.Query(t.Context(), `SELECT lane, coalesce(a, 'NULL'), coalesce(b, 'NULL') FROM public.copied WHERE segment = 42`)
+			found, err := tx.Query(t.Context(), `SELECT coalesce(a, 'NULL'), coalesce(b, 'NULL') FROM public.copied WHERE segment = 42`)
 			if err != nil {
 				return err
 			}
 			defer found.Close()
 			for found.Next() {
-				row := make([]string, 3)
-				if err := found.Scan(&row[0], &row[1], &row[2]); err != nil {
+				row := make([]string, 2)
+				if err := found.Scan(&row[0], &row[1]); err != nil {
 					return err
 				}
 				got = append(got, row)
@@ -143,7 +143,7 @@ func TestRowsWithAKeyThatNoIndexHoldsAreRefused(t *testing.T) {
 	l := counts()
 	fit, long := strings.Repeat("x", maxKey-22), strings.Repeat("x", maxKey-21)
 	for key, bad := range map[string]bool{fit: false, long: true} {
-		batch := landed([]string{"0", "2026-01-01 10:00:00+00", key, "1", "1"})
+		batch := landed([]string{"2026-01-01 10:00:00+00", key, "1", "1"})
 		var tooLong *keyTooLong
 		if _, err := appendCopy(nil, l, 1, batch); errors.As(err, &tooLong) != bad {
 			t.Errorf("copy of a key of %d bytes: %v", len(key)+22, err)

@@ -64,7 +64,7 @@ func (Store) DeadLetterAt(ctx context.Context, db pg.DB, ref job.Ref, topic stri
 func letters(ctx context.Context, db pg.DB, ref job.Ref, topic string, partition int32, offset int64, limit int) ([]DeadLetter, error) {
 	args := refArgs(ref)
 	args["topic"], args["partition"], args["offset"], args["limit"] = topic, partition, offset, limit
-	rows, err := collectRows[letterRow](ctx, db, sqlLetters, args)
+	rows, err := pg.Structs[letterRow](ctx, db, sqlLetters, args)
 	if err != nil {
 		return nil, fmt.Errorf("read dead letters of %s: %w", ref, err)
 	}

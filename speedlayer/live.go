@@ -2,6 +2,7 @@ package speedlayer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,36 +12,49 @@ import (
 	"sync"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/format"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
-	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
 // live is the following mode of one run. Its loop goroutine owns all of it but what mu guards.
 type live struct {
 	*run
-	client  *kgo.Client
-	fetcher *kafka.Fetcher
-	session *query.Session
-	decoder *format.Decoder
-	advice  *advice
+	consumer *consumer // nil: nothing is read
+	batching *batching // nil: nothing is computed
+	advice   *advice
+
+	bed     *bed      // what is watched while the version rests; nil: it reads by itself
+	bedMade int       // the generation of what is held for which it was made
+	active  time.Time // when something was read, or something woke the version
 
 	owned  map[job.Partition]*owned
 	skip   map[job.Partition]map[int64]format.Reject // records beyond processing that the query found
 	limit  int                                       // records of a batch; less after a batch that failed
+	turns  int                                       // batches of one partition alone so far
 	doubt  bool                                      // the outcome of a commit is unknown: claim again first
-	failed int                                       // commits that failed in a row
+	tries  int                                       // commits that failed in a row
+	agents []string                                  // that share the work, as known last
 	share  share
 
-	mu      sync.Mutex
-	held    claims  // what the renewal prolongs
-	renewal renewal // the last one
-	renewed int     // how many were begun
+	shunned map[job.Partition]time.Time // given up because fetches failed, and when
+
+	mu         sync.Mutex
+	held       claims  // what the renewal prolongs
+	renewal    renewal // the last one
+	renewed    int     // how many were begun
+	generation int     // of what is held and known of it
+	clean      *int64  // digest of the rows when they were what is held and known; nil: they were not, or are not compared yet
+	seen       *seen   // by the last look; nil: the loop has taken it
+	seenAt     time.Time
+
+	differs chan struct{} // a look found that the rows are not what is held and known
 }
 
 // renewal is what a renewal found.
@@ -56,52 +70,55 @@ const noLimit = math.MaxInt32
 func (r *run) follow(ctx context.Context) error {
 	l := &live{
 		run: r, owned: map[job.Partition]*owned{}, skip: map[job.Partition]map[int64]format.Reject{},
-		limit: r.most, held: claims{},
+		limit: r.most, held: claims{}, agents: []string{r.Agent}, shunned: map[job.Partition]time.Time{}, differs: make(chan struct{}, 1),
 	}
 	l.follows.Add(1)
 	defer l.follows.Add(-1)
 	defer l.close()
-	if err := l.open(ctx); err != nil {
+	if err := l.open(); err != nil {
 		return fmt.Errorf("start to follow the topics of %s: %w", r.ref, err)
 	}
-	return r.during(ctx, following, r.tick(), l.renew, func(ctx context.Context) error { return l.loop(ctx) })
+	r.started()
+	g, ctx := errgroup.WithContext(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	g.Go(func() error {
+		defer stop(errMoved) // work is over: so are the others
+		return l.loop(ctx)
+	})
+	g.Go(func() error {
+		return r.each(ctx, l.nextBeat, func(ctx context.Context) error {
+			err := l.noted(ctx, looking, l.attend)
+			if errors.Is(err, errMoved) {
+				stop(errMoved)
+				return nil
+			}
+			return err
+		})
+	})
+	g.Go(func() error {
+		return r.each(ctx, l.nextDifference, func(ctx context.Context) error { return l.noted(ctx, renewing, l.renew) })
+	})
+	return g.Wait()
 }
 
-func (l *live) open(ctx context.Context) (err error) {
-	if l.client, err = kafka.NewClient(l.Kafka, kgo.WithHooks(throttled{metrics: l.Metrics})); err != nil {
-		return err
-	}
-	l.fetcher = kafka.NewFetcher(l.client, l.followFetches(min(max(l.every(), 10*time.Millisecond), 250*time.Millisecond)))
-	if l.decoder, err = format.New(l.spec.Source, l.compiled.FieldsFor(l.lanes)); err != nil {
-		return err
-	}
-	if l.advice, err = newAdvice(l.run); err != nil {
-		return err
-	}
-	l.session, err = query.Open(ctx, l.followSession())
+func (l *live) open() (err error) {
+	l.advice, err = newAdvice(l.run)
 	return err
 }
 
 func (l *live) close() {
-	if l.session != nil {
-		if err := l.session.Close(); err != nil {
-			l.quiet.warn("a query session does not close", err)
-		}
-	}
-	if l.decoder != nil {
-		l.decoder.Close()
-	}
+	l.rise()
+	l.letGo()
 	if l.advice != nil {
 		l.advice.close()
-	}
-	if l.client != nil {
-		l.fetcher.Close()
-		l.client.Close()
 	}
 }
 
 // every is how long records are gathered for one commit.
-func (l *live) every() time.Duration { return or(time.Duration(l.pace.Load()), 250*time.Millisecond) }
+func (l *live) every() time.Duration {
+	return cmp.Or(time.Duration(l.pace.Load()), 250*time.Millisecond)
+}
 
 // loop claims, reads and commits until ctx is done, then gives everything up.
 func (l *live) loop(ctx context.Context) error {
@@ -110,12 +127,24 @@ func (l *live) loop(ctx context.Context) error {
 	for ctx.Err() == nil {
 		l.notice()
 		if now := l.Now(); now.Sub(balanced) >= l.tick() && !l.doubt {
-			balanced = now
-			l.bound()
-			if err := l.balance(ctx); err != nil && ctx.Err() == nil {
+			looked, err := l.balance(ctx)
+			switch {
+			case err == nil:
+				l.troubles.works(claiming)
+			case ctx.Err() == nil:
 				l.quiet.warn("positions cannot be claimed", err)
+				l.failed(ctx, claiming, reason.ClaimFails, err)
+			}
+			if looked {
+				balanced = now
+				l.bound()
 			}
 		}
+		if l.mayRest() {
+			l.rest(ctx)
+			continue
+		}
+		l.rise()
 		l.gather(ctx)
 		if ctx.Err() != nil {
 			break
@@ -125,32 +154,26 @@ func (l *live) loop(ctx context.Context) error {
 	return nil
 }
 
-// bound gives the query session and the fetcher their share of the memory as it is now: other versions come and go.
-func (l *live) bound() {
-	if err := l.session.Bound(l.followSession()); err != nil {
-		l.quiet.warn("a query session does not close", err)
-	}
-	l.fetcher.Bound(l.followFetches(0))
-}
-
 // step commits what is in hand and writes the faults that nothing stands before. What fails is tried again.
 func (l *live) step(ctx context.Context) {
 	err := l.flush(ctx)
 	if err == nil {
-		err = l.writeFaults(ctx)
+		err = errors.Join(l.writeFaults(ctx), l.endFaults(ctx))
 	}
 	switch {
 	case err == nil:
-		l.failed = 0
+		l.tries = 0
 		l.quiet.over(cannotCommit)
+		l.troubles.works(committing)
 	case ctx.Err() != nil:
 	default:
-		l.failed++
+		l.tries++
 		l.Metrics.CommitRetries.Add(1)
-		if l.failed > 1 || !pg.Retryable(err) {
+		if l.tries > 1 || !pg.Retryable(err) {
 			l.quiet.warn(cannotCommit, err)
 		}
-		_ = wait(ctx, backoff(l.failed, 20*time.Millisecond, 5*time.Second))
+		l.failed(ctx, committing, reason.CommitFails, err)
+		_ = retry.Sleep(ctx, retry.Backoff(l.tries, 20*time.Millisecond, 5*time.Second))
 	}
 }
 
@@ -177,19 +200,21 @@ func (l *live) gather(ctx context.Context) {
 		cursors := l.cursors()
 		if len(cursors) == 0 {
 			if !l.anyPending() {
-				_ = wait(ctx, min(l.every(), l.tick(), 50*time.Millisecond))
+				_ = retry.Sleep(ctx, min(l.every(), l.tick(), 50*time.Millisecond))
 			}
 			return
 		}
-		fetched, err := l.fetcher.Fetch(ctx, cursors)
+		fetched, err := l.fetch(ctx, cursors)
 		if err != nil {
 			if ctx.Err() == nil {
 				l.quiet.warn(cannotFetch, err)
-				_ = wait(ctx, l.tick())
+				l.failed(ctx, fetching(""), fetchFails("its topics"), err)
+				_ = retry.Sleep(ctx, l.tick())
 			}
 			return
 		}
-		l.absorb(fetched)
+		l.troubles.works(fetching(""))
+		l.absorb(ctx, fetched)
 		now := l.Now()
 		if first.IsZero() && l.anyPending() {
 			first = now
@@ -210,8 +235,9 @@ func (l *live) cursors() []kafka.Cursor {
 	}
 	bound := max(memory/max(len(l.owned), 1), 1<<20)
 	var out []kafka.Cursor
+	archived := l.archived()
 	for _, o := range l.sorted() {
-		if o.fetchable(bound) && held < memory {
+		if o.fetchable(bound, archived) && held < memory {
 			out = append(out, kafka.Cursor{Partition: o.partition, Next: o.read, LeaderEpoch: o.epoch})
 		}
 	}
@@ -248,41 +274,33 @@ func (l *live) anyPending() bool {
 	return false
 }
 
-func (l *live) absorb(fetched []kafka.Fetched) {
+func (l *live) absorb(ctx context.Context, fetched []kafka.Fetched) {
 	for _, f := range fetched {
 		o := l.owned[f.Partition]
 		if o == nil {
 			continue
 		}
+		o.answered(f.Err, l.Now())
+		if o.halted {
+			o.answers = f.Err == nil
+			continue
+		}
+		name := o.partition.String()
 		if f.Err == nil {
+			if len(f.Records) > 0 || f.Next > o.read {
+				l.active = l.Now()
+			}
+			l.troubles.works(fetching(name))
 			o.absorb(f)
 			continue
 		}
+		l.active = l.Now()
 		if fault := faultOf(f.Err, o.read); fault.Kind != job.FaultNone {
+			l.troubles.works(fetching(name))
 			o.fault = fault
 			continue
 		}
-		l.quiet.warn(cannotFetch+" of "+o.partition.String(), f.Err)
+		l.quiet.warn(cannotFetch+" of "+name, f.Err)
+		l.failed(ctx, fetching(name), fetchFails(name), f.Err)
 	}
-}
-
-// writeFaults writes the faults that everything in front of them is committed for.
-func (l *live) writeFaults(ctx context.Context) error {
-	var all error
-	for _, o := range l.owned {
-		if !o.faulty() {
-			continue
-		}
-		written, err := l.writeFault(ctx, o)
-		if err != nil {
-			all = errors.Join(all, err)
-			continue
-		}
-		l.halt(o)
-		if written {
-			l.Metrics.Faults.Add(1)
-			l.log.Error("a partition cannot go on", "topic", o.partition.Topic, "partition", o.partition.ID, "fault", o.fault.Kind, "detail", o.fault.Detail)
-		}
-	}
-	return all
 }

@@ -26,7 +26,7 @@ func TestKeysInMoreThanOnePartitionAreCounted(t *testing.T) {
 	r.agent("a", nil)
 	r.staged()
 	count := func(rows int64) (int64, bool) {
-		n, exact, err := countMoved(t.Context(), r.pool, r.ref, "public", r.layout, rows)
+		n, exact, err := countMoved(t.Context(), r.pool, at(r.ref, r.layout), rows)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/serving"
 )
 
 // ordered is a query whose states merge by one another.
@@ -21,8 +22,17 @@ const ordered = `SELECT k, last(v) AS newest, arg_max(_offset, v) AS peak, arg_m
 
 // TestStatesThatMergeByOneAnotherSurviveReplayAndLive: through staging, fill and live commits.
 func TestStatesThatMergeByOneAnotherSurviveReplayAndLive(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, kafkatest.Fake(t), 3, ordered, func(s *job.Spec) { s.DistinctMax = distinctMax })
+	for _, mode := range []job.Mode{job.Kappa, job.Lambda} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			orderedStates(t, mode)
+		})
+	}
+}
+
+// orderedStates compares what is served with a naive pass: after replay and live and, of mode lambda, with a generation of both.
+func orderedStates(t *testing.T, mode job.Mode) {
+	r := newRig(t, kafkatest.Fake(t), 3, ordered, func(s *job.Spec) { s.DistinctMax, s.Mode = distinctMax, mode })
 	for p := range int32(3) {
 		r.produce(p, int(p)*1000, 900)
 	}
@@ -33,6 +43,30 @@ func TestStatesThatMergeByOneAnotherSurviveReplayAndLive(t *testing.T) {
 		r.produce(p, 5000+int(p)*1000, 700)
 	}
 	r.caughtUp()
+	r.sameStates()
+	if mode == job.Kappa {
+		return
+	}
+	g := &generations{rig: r, ctx: t.Context(), views: serving.New(serving.Config{})}
+	if err := g.rotate(); err != nil {
+		t.Fatal(err)
+	}
+	for p := range int32(3) {
+		r.produce(p, 9000+int(p)*1000, 300)
+	}
+	r.caughtUp()
+	for _, step := range []func() error{g.build, func() error { return g.show(1) }} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+		r.sameStates()
+	}
+}
+
+// sameStates compares what is served with a naive pass.
+func (r *rig) sameStates() {
+	t := r.t
+	t.Helper()
 	got := r.served()
 	for i, line := range got { // the spread with six digits
 		cut := strings.LastIndexByte(line, ',')

@@ -1,12 +1,15 @@
 package speedlayer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
 // A replay writes as fast as the database takes it, and others use that database. It goes easy when a commit takes long or when a
@@ -38,8 +41,8 @@ SELECT coalesce(r.application_name, '') AS name, coalesce(extract(epoch FROM r.r
 	// sqlReaders is over how many agents a version's rate is shared: those that read a segment of it now, and this one.
 	sqlReaders = `
 SELECT count(DISTINCT owner) FROM (
-       SELECT owner FROM kappactl.segment
-        WHERE job = @job AND number = @number AND state = 'claimed' AND owner IS NOT NULL AND lease >= clock_timestamp()
+       SELECT owner FROM {segment}
+        WHERE {of} AND state = 'claimed' AND owner IS NOT NULL AND lease >= clock_timestamp()
        UNION SELECT @agent) AS o`
 )
 
@@ -72,6 +75,7 @@ func brake(s strain, before string) string {
 // what is atomic.
 type pacer struct {
 	*run
+	target target
 	easy   atomic.Bool  // go easy
 	told   atomic.Int64 // nanoseconds that brokers told this run's clients to wait
 	read   atomic.Int64 // bytes
@@ -100,7 +104,7 @@ func (p *pacer) note(ctx context.Context, workers int) error {
 	p.braked = brake(s, before)
 	p.easy.Store(p.braked != "")
 	if (before == "") != (p.braked == "") {
-		p.log.Info("the replay goes easy on PostgreSQL", "for", or(p.braked, "no reason any more"))
+		p.log.Info("the replay goes easy on PostgreSQL", "for", cmp.Or(p.braked, "no reason any more"))
 	}
 	args := refArgs(p.ref)
 	args["agent"], args["brake"] = p.Agent, p.braked
@@ -135,10 +139,10 @@ func (p *pacer) forget(ctx context.Context) {
 
 // readers is over how many agents the rate is shared.
 func (p *pacer) readers(ctx context.Context) (int, error) {
-	args := refArgs(p.ref)
+	args := p.target.args()
 	args["agent"] = p.Agent
 	var n int
-	err := p.Pool.QueryRow(ctx, sqlReaders, args).Scan(&n)
+	err := p.Pool.QueryRow(ctx, p.target.sql(sqlReaders), args).Scan(&n)
 	return max(1, n), err
 }
 
@@ -147,5 +151,5 @@ func (p *pacer) ease(ctx context.Context) error {
 	if !p.easy.Load() {
 		return nil
 	}
-	return wait(ctx, easyPause)
+	return retry.Sleep(ctx, easyPause)
 }

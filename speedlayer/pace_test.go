@@ -68,7 +68,7 @@ func TestAnIdleAgentTakesNoShareOfTheRate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &pacer{run: &run{Engine: e, version: v, log: r.log}}
+	p := &pacer{run: &run{Engine: e, version: v, log: r.log}, target: target{ref: r.ref}}
 	for owners, want := range map[string]int{"{}": 1, "{a}": 1, "{b}": 2, "{a,b,c}": 3} {
 		exec(t, r.pool, `UPDATE kappactl.segment SET state = 'open', owner = NULL, lease = NULL`, nil)
 		exec(t, r.pool, `UPDATE kappactl.segment SET state = 'claimed', owner = o.name, lease = clock_timestamp() + interval '1 minute'

@@ -20,9 +20,12 @@ type owned struct {
 	records   []*kgo.Record
 	bytes     int
 	fault     job.Fault // met at read; written once everything below is committed
-	halted    bool      // a fault stands in the row: nothing is read until it is cleared there
+	halted    bool      // the row has a fault: nothing is read until it is cleared there
 	haltedAt  int       // the renewal that was running then
+	answers   bool      // while halted: the brokers answer for the partition again
 	behind    int64     // offsets between read and the last stable one, as of the newest fetch
+	failing   time.Time // since when fetches only failed; zero: the last one was answered
+	narrowed
 }
 
 // recordBytes is about what a record holds in memory, with what the client keeps beside its bytes.
@@ -69,6 +72,13 @@ func (o *owned) rewind(next int64) {
 	o.records = append([]*kgo.Record(nil), o.records[keep:]...) // lets the old ones go
 }
 
+// goOn ends a halt: reading begins again at the committed position.
+func (o *owned) goOn(next int64, epoch int32) {
+	o.halted, o.answers, o.fault = false, false, job.Fault{}
+	o.rewind(next)
+	o.read, o.epoch = o.next, epoch
+}
+
 // cutAt drops the record at offset and everything after it: the partition ends there with a fault. It reports false when
 // it already ends before.
 func (o *owned) cutAt(offset int64, f job.Fault) bool {
@@ -100,9 +110,14 @@ func (o *owned) faulty() bool {
 	return !o.halted && o.fault.Kind != job.FaultNone && o.next == o.read
 }
 
-// fetchable says that more may be read: nothing is wrong, no hold stands there and not more than bound is in hand.
-func (o *owned) fetchable(bound int) bool {
-	return !o.halted && o.fault.Kind == job.FaultNone && o.bytes < bound && (o.hold == nil || o.read < *o.hold)
+// fetchable reports whether more may be asked for: nothing is wrong, there is no hold at that offset and not more than bound is in
+// hand. A partition whose fault may end by itself is asked for as well: a gap does when the archive, where it is read, has the
+// offsets by then.
+func (o *owned) fetchable(bound int, archived bool) bool {
+	if o.halted {
+		return passing(o.fault.Kind) || archived && o.fault.Kind == job.FaultGap
+	}
+	return o.fault.Kind == job.FaultNone && o.bytes < bound && (o.hold == nil || o.read < *o.hold)
 }
 
 // part is what one partition gives to a batch: the records of [from, to).
@@ -172,6 +187,7 @@ type lockedRow struct {
 	Next  int64
 	Hold  *int64 // nil when there is none or it has expired
 	Fault string
+	Epoch int // mode lambda: the epoch of the rows that a commit writes
 }
 
 // outcome is what a locked row says about a part that wants to commit.

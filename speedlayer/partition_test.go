@@ -140,7 +140,10 @@ func TestRewindBeginsAnewWhereTheRecordsDoNotReach(t *testing.T) {
 func TestAgentsConvergeOnFairShares(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total, agents := rapid.IntRange(1, 20).Draw(t, "partitions"), rapid.IntRange(1, 6).Draw(t, "agents")
-		held, shares := make([]int, agents), make([]share, agents)
+		held, shares, names := make([]int, agents), make([]share, agents), make([]string, agents)
+		for i := range names {
+			names[i] = fmt.Sprintf("agent %d", i)
+		}
 		free, now := total, time.Unix(0, 0)
 		if rapid.Bool().Draw(t, "one has all") {
 			held[0], free = total, 0
@@ -148,7 +151,8 @@ func TestAgentsConvergeOnFairShares(t *testing.T) {
 		for range 20 {
 			now = now.Add(100 * time.Millisecond)
 			for i := range agents {
-				n := shares[i].want(now, time.Second, agents, total, free, held[i])
+				share := fair(total, names, names[i], job.Ref{Job: "j", Number: 1})
+				n := shares[i].want(now, time.Second, agents, share, free, held[i])
 				if n > free || -n > held[i] {
 					t.Fatalf("agent %d wants %d of %d free, holding %d", i, n, free, held[i])
 				}
@@ -159,6 +163,23 @@ func TestAgentsConvergeOnFairShares(t *testing.T) {
 			t.Fatalf("%d free, held %v", free, held)
 		}
 	})
+}
+
+func TestManyVersionsOfFewPartitionsAreSharedEvenly(t *testing.T) {
+	agents := []string{"a", "b", "c"}
+	got := map[string]int{}
+	for n := range 999 {
+		ref := job.Ref{Job: "j", Number: job.Number(n)}
+		for _, a := range agents {
+			got[a] += fair(1, agents, a, ref)
+		}
+	}
+	if got["a"]+got["b"]+got["c"] != 999 || min(got["a"], got["b"], got["c"]) < 250 {
+		t.Errorf("of 999 versions of one partition: %v", got)
+	}
+	if n := fair(3, agents, "new", job.Ref{Job: "j"}); n != 1 {
+		t.Errorf("an agent that is not listed yet takes %d of 3", n)
+	}
 }
 
 func TestBlameFindsExactlyTheRecordsThatFailAlone(t *testing.T) {
@@ -172,7 +193,7 @@ func TestBlameFindsExactlyTheRecordsThatFailAlone(t *testing.T) {
 				want = append(want, i)
 			}
 		}
-		err := blame(records, func(some []int) error {
+		err := blame(records, ofData, func(some []int) error {
 			for _, i := range some {
 				if bad[i] {
 					return fmt.Errorf("probe: %w", &dataError{errors.New("bad")})
@@ -188,7 +209,7 @@ func TestBlameFindsExactlyTheRecordsThatFailAlone(t *testing.T) {
 
 func TestBlameEndsWithAnErrorThatNoRecordIsToBlameFor(t *testing.T) {
 	away := errors.New("away")
-	err := blame([]int{1, 2}, func([]int) error { return away }, func(int, error) error { t.Error("a record is blamed"); return nil })
+	err := blame([]int{1, 2}, ofData, func([]int) error { return away }, func(int, error) error { t.Error("a record is blamed"); return nil })
 	if !errors.Is(err, away) {
 		t.Errorf("blame = %v", err)
 	}

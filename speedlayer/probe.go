@@ -17,19 +17,23 @@ import (
 // package format.
 const (
 	reasonKeyTooLong = query.KeyTooLong
-	reasonQuery      = "query_error" // the query raises an error over this record alone
+	reasonQuery      = query.QueryError
 )
 
 // blamed is why a record that fails alone is a dead letter.
-func blamed(err error) format.Reject {
+func (r *run) blamed(err error) format.Reject {
 	var long *keyTooLong
 	if errors.As(err, &long) {
 		return format.Reject{Reason: reasonKeyTooLong, Detail: long.Error()}
 	}
+	var resource *query.ResourceError
+	if errors.As(err, &resource) {
+		return tooExpensive(resource)
+	}
 	if reason, detail, ok := query.Guarded(err); ok {
 		return format.Reject{Reason: reason, Detail: detail}
 	}
-	return format.Reject{Reason: reasonQuery, Detail: err.Error()}
+	return format.Reject{Reason: reasonQuery, Detail: r.compiled.Explain(err)}
 }
 
 // probe runs the statement over records and drops its rows. A *dataError is what these records raise by themselves, in the
@@ -37,8 +41,8 @@ func blamed(err error) format.Reject {
 func (r *run) probe(ctx context.Context, s *query.Session, d *format.Decoder, records []*kgo.Record) error {
 	in := &feed{schema: d.Schema(), pull: batches(d, records, nil)}
 	defer in.Release()
-	rows := &table{}
-	err := s.Run(ctx, r.land, in, func(b arrow.RecordBatch) error { return rows.add(r.layout, b) })
+	rows := r.newTable()
+	err := r.query(ctx, s, r.land, in, func(b arrow.RecordBatch) error { return rows.add(r.layout, b) })
 	if err != nil || rows.rows == 0 {
 		return classify(err)
 	}
@@ -59,25 +63,36 @@ func (r *run) probe(ctx context.Context, s *query.Session, d *format.Decoder, re
 	return nil
 }
 
-// blame halves records until those that fail alone are found. Only a *dataError of probe is a failure of records; any
-// other error, and one of found, ends the search.
-func blame[T any](records []T, probe func([]T) error, found func(T, error) error) error {
+// ofData says that a probe failed because of what the records hold.
+func ofData(err error) bool {
+	var data *dataError
+	return errors.As(err, &data)
+}
+
+// costly says that a statement needed more than it may have: memory, rows or time.
+func costly(err error) bool {
+	var resource *query.ResourceError
+	return errors.As(err, &resource) && resource.Costly
+}
+
+// blame halves records until those that fail alone are found. Only what fails takes for one is a failure of records; any
+// other error of probe, and one of found, ends the search.
+func blame[T any](records []T, fails func(error) bool, probe func([]T) error, found func(T, error) error) error {
 	if len(records) == 0 {
 		return nil
 	}
 	err := probe(records)
-	var data *dataError
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &data):
+	case !fails(err):
 		return err
 	case len(records) == 1:
-		return found(records[0], data)
+		return found(records[0], err)
 	}
 	half := len(records) / 2
-	if err := blame(records[:half], probe, found); err != nil {
+	if err := blame(records[:half], fails, probe, found); err != nil {
 		return err
 	}
-	return blame(records[half:], probe, found)
+	return blame(records[half:], fails, probe, found)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
 // bucket bounds bytes a second over the workers of one version on this agent. Guarded by mu.
@@ -39,31 +41,5 @@ func (b *bucket) debt(n int) time.Duration {
 
 // take books n bytes and waits until they are paid for.
 func (b *bucket) take(ctx context.Context, n int) error {
-	return wait(ctx, b.debt(n))
-}
-
-// wait waits for d or until ctx is done.
-func wait(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
-}
-
-// backoff is how long to wait before the n-th try again, from 1: doubling from first up to most.
-func backoff(n int, first, most time.Duration) time.Duration {
-	d := first
-	for range n - 1 {
-		if d *= 2; d >= most {
-			return most
-		}
-	}
-	return min(d, most)
+	return retry.Sleep(ctx, b.debt(n))
 }

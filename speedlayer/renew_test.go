@@ -22,8 +22,8 @@ func TestLeasesAreProlongedWhenTheyAreDue(t *testing.T) {
 		return nil
 	})
 	e := New(Deps{Pool: pool, Kafka: kafka.Config{}, Agent: "a", Now: time.Now}, Config{Lease: time.Hour})
-	r := &run{Engine: e, version: &version{ref: ref, lanes: 1}}
-	got, err := r.claimPositions(t.Context(), 20)
+	r := &run{Engine: e, version: &version{ref: ref}}
+	got, err := r.claimPositions(t.Context(), 20, (&live{run: r}).shunArgs())
 	if err != nil || len(got) != 20 {
 		t.Fatalf("claimed %d: %v", len(got), err)
 	}

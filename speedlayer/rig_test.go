@@ -22,6 +22,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/internal/retry"
 	"github.com/kappactl/kappactl/serving"
 )
 
@@ -50,9 +51,6 @@ func newRig(t *testing.T, brokers []string, partitions int32, sql string, option
 	kafkatest.Topic(t, brokers, topic, partitions, nil)
 	return newRigOn(t, brokers, topic, sql, options...)
 }
-
-// lanes spreads the keys over n lanes.
-func lanes(n int) rigOption { return func(s *job.Spec) { s.Live.Lanes = n } }
 
 // newRigOn is newRig on a topic that is there.
 func newRigOn(t *testing.T, brokers []string, topic, sql string, options ...rigOption) *rig {
@@ -84,7 +82,7 @@ live: {every: 20ms}
 	}
 	r.pool, r.dsn = pgtest.New(t)
 	r.spec, r.layout = spec, compiled.Layout
-	newVersion(t, r.pool, r.ref, r.layout, job.Staged, mustJSON(t, spec), spec.Live.LaneCount())
+	newVersion(t, r.pool, r.ref, r.layout, job.Staged, mustJSON(t, spec))
 	r.log = slog.New(slog.NewTextHandler(&logLines{t: t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return r
 }
@@ -132,7 +130,7 @@ func (r *rig) frozen(split int64) []job.Frozen {
 func (r *rig) startReplay(split int64) {
 	r.t.Helper()
 	inTx(r.t, r.pool, func(tx *pg.Tx) error {
-		return Store{}.Freeze(r.t.Context(), tx, r.ref, "public", r.layout, r.frozen(split))
+		return Store{}.Freeze(r.t.Context(), tx, at(r.ref, r.layout), r.frozen(split))
 	})
 	r.phase(job.Replaying)
 }
@@ -141,7 +139,9 @@ func (r *rig) startReplay(split int64) {
 func (r *rig) build() {
 	r.t.Helper()
 	r.staged()
-	inTx(r.t, r.pool, func(tx *pg.Tx) error { return Store{}.Seal(r.t.Context(), tx, r.ref, "public") })
+	inTx(r.t, r.pool, func(tx *pg.Tx) error {
+		return Store{}.Seal(r.t.Context(), tx, at(r.ref, r.layout))
+	})
 	r.phase(job.CatchingUp)
 }
 
@@ -155,7 +155,7 @@ func (r *rig) staged() {
 		return lines(r.t, r.pool, `SELECT count(*) FROM kappactl.segment WHERE state <> 'done'`)[0] == "(0)"
 	})
 	r.phase(job.Building)
-	if err := (Store{}).Fill(r.t.Context(), r.pool, r.ref, "public", r.layout); err != nil {
+	if err := (Store{}).Fill(r.t.Context(), r.pool, at(r.ref, r.layout)); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -176,10 +176,12 @@ func (r *rig) startLive() {
 }
 
 func (r *rig) engine(name string) *Engine {
-	return New(Deps{
+	e := New(Deps{
 		Pool: r.pool, Kafka: kafka.Config{Brokers: r.brokers}, Agent: name, Log: r.log, Now: time.Now,
-		Alive: func(context.Context) (int, error) { return int(r.agents.Load()), nil },
+		Living: func(context.Context) ([]string, error) { return make([]string, r.agents.Load()), nil },
 	}, Config{Lease: time.Second, Workers: 2, Timeout: 10 * time.Second, Temp: r.t.TempDir()})
+	e.restAfter = 100 * time.Millisecond // in the middle of most tests
+	return e
 }
 
 // agent runs an engine until the returned function is called or the test ends.
@@ -198,7 +200,7 @@ func (r *rig) agent(name string, change func(*Engine)) (stop func()) {
 				r.t.Errorf("Run: %v", err)
 				return
 			}
-			_ = wait(ctx, 20*time.Millisecond)
+			_ = retry.Sleep(ctx, 20*time.Millisecond)
 		}
 	}()
 	stop = func() {
@@ -245,10 +247,10 @@ func (r *rig) caughtUp() {
 	})
 }
 
-// served is what readers see, a line a key.
+// served returns the rows of the serving view, one line for each key.
 func (r *rig) served() []string {
 	r.t.Helper()
-	text := serving.New(serving.Config{}).Select(r.ref, "public", r.layout)
+	text := serving.New(serving.Config{}).Select(at(r.ref, r.layout))
 	out := lines(r.t, r.pool, text)
 	slices.Sort(out)
 	return out
@@ -257,9 +259,13 @@ func (r *rig) served() []string {
 // oracle is one naive pass over the committed records in [start, below) of every partition; nil means everything.
 func (r *rig) oracle(below map[int32]int64) []string {
 	r.t.Helper()
+	return onePass(r.committed(), below)
+}
+
+func onePass(records []*kgo.Record, below map[int32]int64) []string {
 	type sum struct{ n, total, low, high int64 }
 	keys := map[string]*sum{}
-	for _, rec := range r.committed() {
+	for _, rec := range records {
 		if below != nil && rec.Offset >= below[rec.Partition] {
 			continue
 		}

@@ -3,6 +3,7 @@ package speedlayer
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -56,6 +57,16 @@ func sizes(t *testing.T, partitions int32, sql string, f func(*rig), want []stri
 			if diff := cmp.Diff(want, r.served()); diff != "" {
 				t.Error(diff)
 			}
+		})
+		t.Run(fmt.Sprintf("lambda/%d", size), func(t *testing.T) {
+			if size > 2 {
+				return // commits of 1 and 2 leave enough for epochs of their own
+			}
+			t.Parallel()
+			r := newRig(t, kafkatest.Fake(t), partitions, sql, append(options, ofLambda)...)
+			f(r)
+			r.startLive()
+			r.layers(size, want)
 		})
 		t.Run(fmt.Sprintf("replay/%d", size), func(t *testing.T) {
 			if size == 2 {
@@ -131,11 +142,11 @@ func TestANullKeyIsADeadLetterAndAnEmptyOneIsAKey(t *testing.T) { // D11
 func TestAnOrderThatIsNullIsADeadLetter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, kafkatest.Fake(t), 1, latestOf, keyed("id"), orderedBy("v"))
-	r.change(change{key: "a", value: `{"v":1}`}, change{key: "a", value: `{}`}, change{key: "a"})
+	r.change(change{key: "a", value: `{"v":1}`}, change{key: "a", value: `{}`})
 	r.startLive()
 	r.agent("a", nil)
 	r.caughtUp()
-	if diff := cmp.Diff([]string{"(1,null_order)", "(2,null_order)"}, lines(t, r.pool, `SELECT "offset", reason FROM kappactl.dead_letter ORDER BY 1`)); diff != "" {
+	if diff := cmp.Diff([]string{"(1,null_order)"}, lines(t, r.pool, `SELECT "offset", reason FROM kappactl.dead_letter ORDER BY 1`)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"(a,1)"}, r.served()); diff != "" {
@@ -159,6 +170,58 @@ func TestTombstonesPassTheFiltersOfAnUpsertOnly(t *testing.T) {
 	}
 }
 
+// TestATombstoneDeletesWhatPrecedesItWhateverTheOrderIs: the declared order may run ahead of the records' own times, or be no
+// time at all. A deleted key comes back with a later record of an order that is not less.
+func TestATombstoneDeletesWhatPrecedesItWhateverTheOrderIs(t *testing.T) {
+	t.Parallel()
+	for name, as := range map[string]struct {
+		sql  string
+		show func(int) string
+	}{
+		"a number":               {"v", strconv.Itoa},
+		"a text":                 {"format('{:09d}', v)", func(v int) string { return fmt.Sprintf("%09d", v) }},
+		"a time that runs ahead": {"TIMESTAMPTZ '2090-01-01 00:00:00+00' + to_seconds(v)", func(v int) string { return fmt.Sprintf(`"2090-01-01 00:00:%02d+00"`, v) }},
+		"a day that runs ahead":  {"DATE '2090-01-01' + CAST(v AS INTEGER)", func(v int) string { return fmt.Sprintf("2090-01-%02d", 1+v) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want []string
+			for _, w := range []string{"c6", "d9", "e1", "g2"} {
+				v := int(w[1] - '0')
+				want = append(want, fmt.Sprintf("(%s,%d,%s)", w[:1], v, as.show(v)))
+			}
+			sizes(t, 2, "SELECT decode(_key) AS id, v, "+as.sql+" AS o FROM source", func(r *rig) {
+				r.change(change{key: "a", value: `{"v":5}`}, change{key: "a"},
+					change{key: "b", value: `{"v":5}`}, change{key: "b"}, change{key: "b", value: `{"v":4}`}, // an older one that comes late
+					change{key: "c", value: `{"v":5}`}, change{key: "c"}, change{key: "c", value: `{"v":6}`},
+					change{key: "d", value: `{"v":1}`}, change{key: "d", value: `{"v":9}`}, change{key: "d"}, change{key: "d", value: `{"v":9}`},
+					change{key: "e"}, change{key: "e", value: `{"v":1}`},
+					// The key moved to another partition: the records' times decide.
+					change{key: "f", value: `{"v":9}`, at: 1000, on: 0}, change{key: "f", at: 2000, on: 1},
+					change{key: "g", at: 1000, on: 1}, change{key: "g", value: `{"v":2}`, at: 2000, on: 0},
+					change{key: "h", value: `{"v":9}`, at: 3000, on: 0}, change{key: "h", at: 1000, on: 0}, change{key: "h", at: 500, on: 1})
+			}, want, keyed("id"), orderedBy("o"))
+		})
+	}
+}
+
+// TestATombstoneDeletesUnderUnnest: its declared columns are NULL, and unnest of NULL has no row.
+func TestATombstoneDeletesUnderUnnest(t *testing.T) {
+	t.Parallel()
+	changes := func(r *rig) {
+		r.change(change{key: "a", value: `{"k":"red","v":1}`}, change{key: "b", value: `{"k":"blue","v":1}`}, change{key: "a"},
+			change{key: "c"}, change{key: "c", value: `{"k":"green","v":1}`})
+	}
+	sizes(t, 1, `SELECT id, tag FROM (SELECT decode(_key) AS id, unnest(string_split(k, ',')) AS tag FROM source)`, changes,
+		[]string{"(b,blue)", "(c,green)"}, keyed("id"))
+	sizes(t, 1, `SELECT decode(_key) AS id, unnest(string_split(k, ',')) AS tag, unnest([v]) AS v FROM source WHERE v > 0`, changes,
+		[]string{"(b,blue,1)", "(c,green,1)"}, keyed("id"))
+	// The key itself comes from the list: a tombstone deletes each of its rows.
+	sizes(t, 1, `SELECT unnest(string_split(decode(_key), '+')) AS id, v FROM source`, func(r *rig) {
+		r.change(change{key: "a+b", value: `{"v":1}`}, change{key: "c", value: `{"v":2}`}, change{key: "a+b"})
+	}, []string{"(c,2)"}, keyed("id"))
+}
+
 func TestAppendedRowsAreThereOnceEach(t *testing.T) {
 	t.Parallel()
 	var want []string
@@ -177,6 +240,34 @@ func TestAppendedRowsAreThereOnceEach(t *testing.T) {
 }
 
 // TestAppendedRowsAreExactWhenConnectionsDie is the append's part of TestExactlyOnceWhenConnectionsDieAtEveryStep.
+func TestRowsOfARecordAreToldApartWhateverMakesThem(t *testing.T) {
+	t.Parallel()
+	for _, call := range []string{"regexp_split_to_table(k, ' ')", "unlist(string_split(k, ' '))", "unnest(string_split(k, ' '))"} {
+		sizes(t, 1, "SELECT v, "+call+" AS w FROM source", func(r *rig) {
+			r.change(change{key: "x", value: `{"k":"a","v":1}`}, change{key: "x", value: `{"k":"c d d","v":2}`})
+		}, []string{"(1,a)", "(2,c)", "(2,d)", "(2,d)"})
+	}
+}
+
+// TestARecordThatBreaksTheEngineIsSetAside: an assertion of the engine fails over it, in every batch that it is in.
+func TestARecordThatBreaksTheEngineIsSetAside(t *testing.T) {
+	t.Parallel()
+	const broken = `SELECT v, CASE WHEN k = 'era' THEN date_sub('era', make_timestamptz(v), TIMESTAMPTZ '2022-01-01 00:00:00+00') END AS e FROM source`
+	r := newRig(t, kafkatest.Fake(t), 2, broken)
+	r.change(change{key: "a", value: `{"k":"x","v":1}`}, change{key: "b", value: `{"k":"era","v":1585441800000000}`},
+		change{key: "c", value: `{"k":"x","v":2}`, on: 1})
+	r.startLive()
+	r.agent("a", nil)
+	r.caughtUp()
+	if diff := cmp.Diff([]string{"(1,)", "(2,)"}, r.served()); diff != "" {
+		t.Error(diff)
+	}
+	letters := lines(t, r.pool, `SELECT "offset", reason, detail LIKE '%INTERNAL Error%' AND detail NOT LIKE '%Stack%' FROM kappactl.dead_letter`)
+	if diff := cmp.Diff([]string{"(1,query_error,t)"}, letters); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAppendedRowsAreExactWhenConnectionsDie(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, kafkatest.Fake(t), 2, `SELECT k, v FROM source`)

@@ -7,6 +7,14 @@ import (
 
 	"github.com/kappactl/kappactl/internal/format"
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/query"
+)
+
+const (
+	tooLongForIndex = "54000" // PostgreSQL's code for a row that is larger than one of an index may be
+	// reasonIndex is why a record is a dead letter with a value that is too long for one of serve.indexes.
+	reasonIndex = "index_value_too_long"
 )
 
 // search looks for the records of a failed batch that fail alone: they are dead letters of the same batch, which is then
@@ -24,12 +32,15 @@ func (l *live) search(ctx context.Context, parts []part, cause *dataError) error
 	case found:
 		return nil
 	case n > 1:
-		l.limit = max(n/2, 1)
-		return nil
+		return l.tooMuch(parts, &query.ResourceError{Err: cause})
 	}
 	for _, p := range parts {
 		if len(p.records) > 0 {
 			offset := p.records[0].Offset
+			if pg.Code(cause) == tooLongForIndex {
+				l.setAside(p.partition, offset, format.Reject{Reason: reasonIndex, Detail: cause.Error()})
+				return nil
+			}
 			p.cutAt(offset, queryFault(p.partition, job.Range{From: offset, To: offset + 1}, cause))
 		}
 	}
@@ -47,14 +58,24 @@ func (l *live) blameAll(ctx context.Context, parts []part) (found bool, err erro
 			}
 		}
 	}
-	probe := func(records []*kgo.Record) error { return l.probe(ctx, l.session, l.decoder, records) }
-	err = blame(records, probe, func(rec *kgo.Record, err error) error {
-		p := at[rec]
-		if l.skip[p] == nil {
-			l.skip[p] = map[int64]format.Reject{}
-		}
-		l.skip[p][rec.Offset], found = blamed(err), true
+	note := func(rec *kgo.Record, why format.Reject) error {
+		l.setAside(at[rec], rec.Offset, why)
+		found = true
 		return nil
-	})
-	return found, err
+	}
+	for rec, why := range l.batching.finder.sift(ctx, records) {
+		_ = note(rec, why)
+	}
+	if found { // the batch may pass without them
+		return true, nil
+	}
+	return found, l.batching.finder.within(ctx, records, ofData, note)
+}
+
+// setAside notes a record that is left out of every batch from now on, as a dead letter.
+func (l *live) setAside(p job.Partition, offset int64, why format.Reject) {
+	if l.skip[p] == nil {
+		l.skip[p] = map[int64]format.Reject{}
+	}
+	l.skip[p][offset] = why
 }

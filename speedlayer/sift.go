@@ -16,18 +16,24 @@ const (
 	splittable = 10_000
 	// mostBlamed is how many records of one segment are looked for at once; with more the segment is split behind them.
 	mostBlamed = 20_000
+	// mostAttempts is how often a segment is begun that no worker comes to the end of: its agent ended, or it is too much.
+	mostAttempts = 5
 )
 
-// sift reads a segment whose statement failed again, in batches held in memory, and halves only a batch that fails, until
+// sift reads a segment whose statement failed because of its records, or as too much, again, in batches held in memory, and halves only a batch that fails, until
 // the records to blame are found: they are dead letters, and the segment is replayed without them. When every batch passes
 // alone, or the rest fails without them too, the segment is halved.
-func (w *worker) sift(ctx context.Context, g segment, cause *dataError) error {
+func (w *worker) sift(ctx context.Context, g segment, cause error) error {
 	skip := map[int64]format.Reject{}
-	reached, err := w.probeAll(ctx, g, func(rec *kgo.Record, err error) error {
+	fails := ofData
+	if costly(cause) {
+		fails = func(err error) bool { return ofData(err) || costly(err) }
+	}
+	reached, err := w.probeAll(ctx, g, fails, func(rec *kgo.Record, why format.Reject) error {
 		if len(skip) == mostBlamed {
 			return &splitAt{rec.Offset}
 		}
-		skip[rec.Offset] = blamed(err)
+		skip[rec.Offset] = why
 		return nil
 	})
 	var many *splitAt
@@ -39,12 +45,15 @@ func (w *worker) sift(ctx context.Context, g segment, cause *dataError) error {
 	case reached > g.FromOffset && reached < g.ToOffset: // as far as it may be read at once; what lies behind was not looked at
 		return w.split(ctx, g, reached)
 	case len(skip) > 0:
-		if err := w.attempt(ctx, g, skip); !errors.As(err, &cause) {
-			return err
+		if cause = w.attempt(ctx, g, skip); cause == nil || !fails(cause) {
+			return cause
 		}
 	}
-	if g.length() >= splittable {
+	switch {
+	case g.length() >= splittable:
 		return w.split(ctx, g, g.middle())
+	case costly(cause) && g.Attempts < mostAttempts:
+		return cause
 	}
 	return &stopped{g.partition, queryFault(g.partition, g.span(), fmt.Errorf("segment %d: %w", g.ID, cause))}
 }
@@ -57,10 +66,11 @@ func (e *splitAt) Error() string {
 }
 
 // probeAll probes the segment batch by batch and hands the records that fail alone to found. It says how far it got.
-func (w *worker) probeAll(ctx context.Context, g segment, found func(*kgo.Record, error) error) (reached int64, err error) {
+func (w *worker) probeAll(
+	ctx context.Context, g segment, fails func(error) bool, found func(*kgo.Record, format.Reject) error,
+) (reached int64, err error) {
 	var held []*kgo.Record
 	size := 0
-	probe := func(records []*kgo.Record) error { return w.probe(ctx, w.session, w.decoder, records) }
 	err = w.fetch(ctx, g, func() bool { return false }, func(c chunk) error {
 		held, size, reached = append(held, c.records...), size+c.bytes, c.next
 		if len(held) < batchRecords && size < batchBytes {
@@ -68,12 +78,12 @@ func (w *worker) probeAll(ctx context.Context, g segment, found func(*kgo.Record
 		}
 		batch := held
 		held, size = nil, 0
-		return blame(batch, probe, found)
+		return w.finder.within(ctx, batch, fails, found)
 	})
 	if err != nil {
 		return reached, err
 	}
-	return reached, blame(held, probe, found)
+	return reached, w.finder.within(ctx, held, fails, found)
 }
 
 // batches decodes records held in memory as the source of a feed. Records that are rejected go to reject, which may be nil.

@@ -43,16 +43,7 @@ func TestASearchThatTakesLongSplitsItsSegmentWhereItHasGot(t *testing.T) {
 	}
 	r.startReplay(0)
 	e := r.engine("a")
-	v, err := e.load(t.Context(), r.ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := &run{Engine: e, version: v, log: r.log, quiet: newQuiet(r.log, e.Now)}
-	w := &worker{replay: &replay{run: of, leases: newSegmentLeases(of), throttle: &bucket{now: e.Now}, pace: &pacer{run: of}}}
-	t.Cleanup(w.close)
-	if err := w.open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	w := r.worker(e)
 	g, err := w.claim(t.Context())
 	if err != nil || g == nil {
 		t.Fatalf("claimed %+v, %v", g, err)
@@ -69,4 +60,20 @@ func TestASearchThatTakesLongSplitsItsSegmentWhereItHasGot(t *testing.T) {
 	if diff := cmp.Diff(want, lines(t, r.pool, `SELECT from_offset, to_offset, state FROM kappactl.segment ORDER BY 1`)); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// worker is one replay worker of an engine.
+func (r *rig) worker(e *Engine) *worker {
+	r.t.Helper()
+	v, err := e.load(r.t.Context(), r.ref)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	of := &run{Engine: e, version: v, log: r.log, quiet: newQuiet(r.log, e.Now)}
+	w := &worker{replay: of.newReplay(r.t.Context(), target{ref: of.ref})}
+	r.t.Cleanup(w.close)
+	if err := w.open(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
+	return w
 }

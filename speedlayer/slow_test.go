@@ -50,7 +50,7 @@ func TestASearchThatTakesTooLongMakesTheBatchSmaller(t *testing.T) {
 	}
 	l := &live{run: &run{Engine: e, version: v, log: r.log, quiet: newQuiet(r.log, e.Now)}, limit: noLimit}
 	t.Cleanup(l.close)
-	if err := l.open(t.Context()); err != nil {
+	if err := l.openBatching(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	const records = 20_000 // whose values PostgreSQL does not read within a millisecond
@@ -60,8 +60,8 @@ func TestASearchThatTakesTooLongMakesTheBatchSmaller(t *testing.T) {
 	}
 	l.owned = map[job.Partition]*owned{o.partition: o}
 	err = l.settle(t.Context(), &dataError{errors.New("no such number")}, cutBatch(l.sorted(), l.limit))
-	if !pg.TimedOut(err) || l.limit != records/2 {
-		t.Errorf("%v, and the next batch has %d records, want half of %d", err, l.limit, records)
+	if !pg.TimedOut(err) || o.limit != records/2 || !o.alone() {
+		t.Errorf("%v, and the next batch has %d records, want half of %d", err, o.limit, records)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestWhatALiveVersionHoldsIsBoundedOverItsPartitions(t *testing.T) {
 		"a little":   {memory / 400, 200},
 		"its memory": {memory/100 + 1, 0},
 	} {
-		l := &live{run: &run{Engine: e}, owned: map[job.Partition]*owned{}}
+		l := &live{run: &run{Engine: e, version: &version{spec: &job.Spec{}}}, owned: map[job.Partition]*owned{}}
 		for i := range int32(200) {
 			p := job.Partition{Topic: "t", ID: i}
 			l.owned[p] = &owned{partition: p}
@@ -155,7 +155,7 @@ func TestLiveVersionsShareTheMemoryAlsoWhenOthersCome(t *testing.T) {
 		for _, l := range all {
 			l.bound()
 			const limits = `SELECT current_setting('memory_limit') || ', ' || current_setting('max_temp_directory_size')`
-			err := l.session.Run(t.Context(), limits, nil, func(b arrow.RecordBatch) error {
+			err := l.batching.session.Run(t.Context(), limits, nil, func(b arrow.RecordBatch) error {
 				got = append(got, strings.Clone(b.Column(0).ValueStr(0))) // the engine owns the bytes
 				return nil
 			})
@@ -169,7 +169,7 @@ func TestLiveVersionsShareTheMemoryAlsoWhenOthersCome(t *testing.T) {
 		e.follows.Add(1)
 		l := &live{run: &run{Engine: e, version: v, log: r.log, quiet: newQuiet(r.log, e.Now)}}
 		t.Cleanup(l.close)
-		if err := l.open(t.Context()); err != nil {
+		if err := l.openBatching(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, l)

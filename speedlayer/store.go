@@ -15,8 +15,12 @@ import (
 // work in. It satisfies reprocess.Replays and reprocess.Positions.
 type Store struct{}
 
-const sqlPositions = `
-SELECT p.topic_id::text AS topic_id, p.topic, p.partition,
+const sqlPositions = sqlPositionRows + `
+ WHERE p.job = @job AND p.number = @number
+ ORDER BY p.topic, p.partition, p.topic_id`
+
+const sqlPositionRows = `
+SELECT p.job, p.number, p.topic_id::text AS topic_id, p.topic, p.partition,
        CASE WHEN p.next < p.frozen_end THEN coalesce(s.open_from, p.frozen_end) ELSE p.next END AS next,
        coalesce(s.remaining, 0) AS remaining, p.covers_from, p.frozen_end, p.leader_epoch,
        greatest(p.record_time, s.record_time) AS record_time,
@@ -26,11 +30,13 @@ SELECT p.topic_id::text AS topic_id, p.topic, p.partition,
        CASE WHEN p.fault <> '' THEN p.fault ELSE coalesce(f.fault, '') END AS fault,
        CASE WHEN p.fault <> '' THEN p.fault_detail ELSE coalesce(f.error, '') END AS fault_detail,
        coalesce(CASE WHEN p.fault <> '' THEN p.fault_from ELSE f.fault_from END, 0) AS fault_from,
-       coalesce(CASE WHEN p.fault <> '' THEN p.fault_to ELSE f.fault_to END, 0) AS fault_to
+       coalesce(CASE WHEN p.fault <> '' THEN p.fault_to ELSE f.fault_to END, 0) AS fault_to,
+       ` + positionHash + ` AS hash
   FROM kappactl.position p
   LEFT JOIN LATERAL (
        SELECT min(g.from_offset) FILTER (WHERE g.state <> 'done') AS open_from,
-              (sum(g.to_offset - g.from_offset) FILTER (WHERE g.state <> 'done'))::bigint AS remaining,
+              (sum(g.to_offset - CASE WHEN g.state = 'claimed' THEN least(coalesce(g.reached, g.from_offset), g.to_offset - 1) ELSE g.from_offset END)
+                  FILTER (WHERE g.state <> 'done'))::bigint AS remaining,
               max(g.record_time) AS record_time, sum(g.records)::bigint AS records, sum(g.dead_letters)::bigint AS dead_letters
          FROM kappactl.segment g
         WHERE g.job = p.job AND g.number = p.number AND g.topic_id = p.topic_id AND g.partition = p.partition
@@ -40,11 +46,11 @@ SELECT p.topic_id::text AS topic_id, p.topic, p.partition,
          FROM kappactl.segment g
         WHERE g.job = p.job AND g.number = p.number AND g.topic_id = p.topic_id AND g.partition = p.partition AND g.fault <> ''
         ORDER BY g.from_offset LIMIT 1
-       ) f ON p.next < p.frozen_end
- WHERE p.job = @job AND p.number = @number
- ORDER BY p.topic, p.partition, p.topic_id`
+       ) f ON p.next < p.frozen_end`
 
 type positionRow struct {
+	Job         string
+	Number      int
 	TopicID     string
 	Topic       string
 	Partition   int32
@@ -61,6 +67,7 @@ type positionRow struct {
 	FaultDetail string
 	FaultFrom   int64
 	FaultTo     int64
+	Hash        int64
 }
 
 func (r positionRow) position() (job.Position, error) {
@@ -77,7 +84,8 @@ func (r positionRow) position() (job.Position, error) {
 }
 
 // Positions lists the partitions of a version by topic and number. While segments are open Next is the end of the
-// contiguous done ones and Remaining the offsets that no done segment covers. Records and dead letters are those of the
+// contiguous done ones and Remaining the offsets that no done segment covers, less what running ones
+// have read; it is above 0 while one is not done. Records and dead letters are those of the
 // replay and of live together.
 func (Store) Positions(ctx context.Context, db pg.DB, ref job.Ref) ([]job.Position, error) {
 	rows, err := db.Query(ctx, sqlPositions, refArgs(ref))
@@ -98,19 +106,44 @@ func (Store) Positions(ctx context.Context, db pg.DB, ref job.Ref) ([]job.Positi
 }
 
 const sqlRemove = `
-WITH positions AS (DELETE FROM kappactl.position WHERE job = @job AND number = @number)
+WITH positions AS (DELETE FROM kappactl.position WHERE job = @job AND number = @number),
+     builds AS (DELETE FROM kappactl.batch_segment WHERE job = @job AND number = @number)
 DELETE FROM kappactl.segment WHERE job = @job AND number = @number`
 
-// Remove deletes the positions, segments and staging table of a version, and keeps its dead letters and accepted gaps.
+// lettersStay is how long the dead letters of a version stay after its end: who looks at why it failed needs them.
+const lettersStay = "7 days"
+
+const sqlOldLetters = `
+DELETE FROM kappactl.dead_letter d USING kappactl.version v
+ WHERE v.job = d.job AND v.number = d.number AND v.ended_at < clock_timestamp() - @stay::interval`
+
+// sqlBuilds are the generations of a version whose staging tables may be there.
+const sqlBuilds = `
+SELECT generation FROM kappactl.generation WHERE job = @job AND number = @number AND generation > 0 AND dropped_at IS NULL ORDER BY 1`
+
+// Remove deletes the positions, segments and staging tables of a version, and keeps its accepted gaps, and its dead letters for
+// lettersStay. Those of versions that ended earlier are deleted.
 // A commit in flight is waited for; a worker that comes later finds that its claims are gone.
-func (Store) Remove(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string) error {
-	if err := lockPositions(ctx, tx, ref); err != nil {
+func (Store) Remove(ctx context.Context, tx *pg.Tx, v job.Version) error {
+	if err := lockPositions(ctx, tx, v.Ref); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, sqlRemove, refArgs(ref)); err != nil {
-		return fmt.Errorf("remove positions of %s: %w", ref, err)
+	if _, err := tx.Exec(ctx, sqlRemove, refArgs(v.Ref)); err != nil {
+		return fmt.Errorf("remove positions of %s: %w", v.Ref, err)
 	}
-	return dropStaging(ctx, tx, ref, schema)
+	if _, err := tx.Exec(pg.Long(ctx), sqlOldLetters, pgx.NamedArgs{"stay": lettersStay}); err != nil {
+		return fmt.Errorf("remove the dead letters of versions that ended: %w", err)
+	}
+	builds, err := pg.Collect(ctx, tx, pgx.RowTo[int], sqlBuilds, refArgs(v.Ref))
+	if err != nil {
+		return fmt.Errorf("list the generations of %s: %w", v.Ref, err)
+	}
+	for _, generation := range append(builds, 0) {
+		if err := dropStaging(ctx, tx, v, target{v.Ref, generation}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const sqlLockPositions = `
@@ -124,16 +157,36 @@ func lockPositions(ctx context.Context, db pg.DB, ref job.Ref) error {
 	return nil
 }
 
-const sqlFollow = `
-INSERT INTO kappactl.position (job, number, topic_id, topic, partition, next, covers_from, frozen_end, leader_epoch)
-VALUES (@job, @number, @topic_id::uuid, @topic, @partition, @from, @from, @from, @leader_epoch)
+const (
+	// sqlLockVersion keeps a rotation off while positions are added. A dead letter's foreign key takes KEY SHARE, with which FOR UPDATE
+	// would conflict: a commit that holds positions and writes one would meet a rotation crosswise.
+	sqlLockVersion = `SELECT 1 FROM kappactl.version WHERE job = @job AND number = @number FOR NO KEY UPDATE`
+	// newestEpoch is the epoch of a version's positions. It is read under sqlLockVersion, in a statement of its own.
+	newestEpoch = `coalesce(
+       (SELECT max(epoch) FROM kappactl.position WHERE job = @job AND number = @number),
+       (SELECT max(generation) FROM kappactl.generation WHERE job = @job AND number = @number), 0)`
+	sqlFollow = `
+INSERT INTO kappactl.position (job, number, topic_id, topic, partition, next, covers_from, frozen_end, leader_epoch, epoch)
+SELECT @job, @number, @topic_id::uuid, @topic, @partition, @from, @from, @from, @leader_epoch, ` + newestEpoch + `
 ON CONFLICT DO NOTHING`
+)
+
+// lockVersion locks the row of a version for as long as tx lasts: whoever adds positions takes it first, as a rotation does.
+func lockVersion(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
+	if _, err := tx.Exec(ctx, sqlLockVersion, refArgs(ref)); err != nil {
+		return fmt.Errorf("lock %s: %w", ref, err)
+	}
+	return nil
+}
 
 // Follow gives a partition that appeared later a position at f.From, without segments. Repeatable.
 func (Store) Follow(ctx context.Context, tx *pg.Tx, ref job.Ref, f job.Frozen) error {
 	args := refArgs(ref)
 	args["topic_id"], args["topic"], args["partition"] = f.TopicID.String(), f.Topic, f.ID
 	args["from"], args["leader_epoch"] = f.From, f.LeaderEpoch
+	if err := lockVersion(ctx, tx, ref); err != nil {
+		return err
+	}
 	if _, err := tx.Exec(ctx, sqlFollow, args); err != nil {
 		return fmt.Errorf("follow %s for %s: %w", f.Partition, ref, err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgerrcode"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -18,66 +18,83 @@ SELECT set_config('work_mem', '256MB', true), set_config('synchronous_commit', '
 // Fill checks that what is staged is the whole replay, each record once, and replaces the content of the version table
 // by the merge of staging, in one transaction. It is repeatable until Seal, which takes the staging table away: a late
 // Fill of a controller that was replaced meets ErrSealed and touches nothing.
-func (s Store) Fill(ctx context.Context, pool *pg.Pool, ref job.Ref, schema string, l job.Layout) error {
+func (s Store) Fill(ctx context.Context, pool *pg.Pool, v job.Version) error {
 	err := pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if _, err := tx.Exec(ctx, fillSettings); err != nil {
-			return err
-		}
-		// Against a segment that is being copied, and against Seal.
-		_, err := tx.Exec(pg.Long(ctx), "LOCK TABLE "+pg.Ident(schema, ref.Staging())+" IN SHARE MODE")
-		if pg.Code(err) == "42P01" {
-			return ErrSealed
-		}
-		if err != nil {
-			return fmt.Errorf("lock staging: %w", err)
-		}
-		if err := s.checkStaged(ctx, tx, ref, schema); err != nil {
-			return err
-		}
-		for _, sql := range fillSteps(ref, schema, l) {
-			if _, err := tx.Exec(pg.Long(ctx), sql); err != nil {
-				return err
-			}
-		}
-		return nil
+		return fill(ctx, tx, v, target{ref: v.Ref}, nil, fillSteps(v))
 	})
 	if err != nil {
-		return fmt.Errorf("fill %s: %w", ref.Table(), err)
+		return fmt.Errorf("fill %s: %w", v.Table(), err)
 	}
 	return nil
 }
 
-// fillSteps empty the version table and merge staging into it. Nobody reads the table before Seal.
-func fillSteps(ref job.Ref, schema string, l job.Layout) []string {
-	table, staging := pg.Ident(schema, ref.Table()), pg.Ident(schema, ref.Staging())
+// fill checks that what is staged covers the ranges, each offset once, and runs steps. ranges are those of the version's
+// positions when they are nil.
+func fill(ctx context.Context, tx *pg.Tx, v job.Version, t target, ranges []rangeRow, steps []string) error {
+	if _, err := tx.Exec(ctx, fillSettings); err != nil {
+		return err
+	}
+	// Against a segment that is being copied, and against Seal.
+	_, err := tx.Exec(pg.Long(ctx), "LOCK TABLE "+pg.Ident(v.Schema, t.staging())+" IN SHARE MODE")
+	if pg.Code(err) == pgerrcode.UndefinedTable {
+		return ErrSealed
+	}
+	if err != nil {
+		return fmt.Errorf("lock staging: %w", err)
+	}
+	if ranges == nil {
+		if ranges, err = pg.Structs[rangeRow](ctx, tx, sqlFrozenRanges, refArgs(v.Ref)); err != nil {
+			return fmt.Errorf("read positions: %w", err)
+		}
+	}
+	if err := checkStaged(ctx, tx, v, t, ranges); err != nil {
+		return err
+	}
+	for _, sql := range steps {
+		if _, err := tx.Exec(pg.Long(ctx), sql); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillSteps empty the table that the replay fills and merge staging into it. Nobody reads the table before Seal.
+func fillSteps(v job.Version) []string {
+	table, staging := pg.Ident(v.Schema, v.Replayed()), pg.Ident(v.Schema, v.Staging())
+	columns := stagedColumns(v.Layout)
+	return []string{
+		"ANALYZE " + staging,
+		"TRUNCATE TABLE " + table,
+		fmt.Sprintf("INSERT INTO %s (%s) %s", table, strings.Join(columns, ", "), filled(v.Layout, columns, staging)),
+	}
+}
+
+// stagedColumns are the layout's stored columns, quoted.
+func stagedColumns(l job.Layout) []string {
 	names, _ := l.StagedColumns()
 	columns := make([]string, len(names))
 	for i, n := range names {
 		columns[i] = pg.Ident(n)
 	}
-	return []string{
-		"ANALYZE " + staging,
-		"TRUNCATE TABLE " + table,
-		fmt.Sprintf("INSERT INTO %s (%s) %s", table, strings.Join(columns, ", "), filled(l, columns, staging)),
-	}
+	return columns
 }
 
 // filled is the SELECT that merges what is staged.
 func filled(l job.Layout, columns []string, staging string) string {
-	keys := append(append([]string{}, columns[1:1+len(l.Keys)]...), columns[0])
+	keys := columns[:len(l.Keys)]
 	switch l.Shape {
 	case job.Rows:
 		return fmt.Sprintf("SELECT %s FROM %s AS e", strings.Join(of("e", columns), ", "), staging)
 	case job.Latest:
-		return fmt.Sprintf("SELECT %s FROM %s AS e ORDER BY %s", latest(columns, keys), staging, latestOrder(l, keys))
+		return latest(l, columns, keys, staging)
 	case job.Rollup, job.Adopted: // what was adopted is never written
 	}
-	return fmt.Sprintf("SELECT %s FROM %s AS e GROUP BY %s", strings.Join(merged(l), ", "), staging, strings.Join(of("e", columns[:1+len(l.Keys)]), ", "))
+	return fmt.Sprintf("SELECT %s FROM %s AS e %s", strings.Join(merged(l), ", "), staging, grouped(keys))
 }
 
-// merged is the select list that merges rows of relation e by lane and keys, in the order of StagedColumns.
+// merged is the select list that merges rows of relation e by key, in the order of StagedColumns.
 func merged(l job.Layout) []string {
-	out := []string{"e." + pg.Ident(job.LaneColumn)}
+	var out []string
 	for _, k := range l.Keys {
 		out = append(out, "e."+pg.Ident(k.Name))
 	}
@@ -101,7 +118,7 @@ SELECT topic_id::text AS topic_id, topic, partition, covers_from AS from_offset,
   FROM kappactl.position WHERE job = @job AND number = @number ORDER BY topic_id, partition`
 	sqlSegments = `
 SELECT topic_id::text AS topic_id, topic, partition, id, from_offset, to_offset, state, rows
-  FROM kappactl.segment WHERE job = @job AND number = @number ORDER BY topic_id, partition, from_offset, to_offset`
+  FROM {segment} WHERE {of} ORDER BY topic_id, partition, from_offset, to_offset`
 )
 
 type rangeRow struct {
@@ -125,37 +142,25 @@ type segmentRow struct {
 	Rows       *int64
 }
 
-// checkStaged proves from the rows alone that done segments tile every frozen range and that each has as many staged
-// rows as it said.
-func (s Store) checkStaged(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string) error {
-	ranges, err := collectRows[rangeRow](ctx, tx, sqlFrozenRanges, refArgs(ref))
-	if err != nil {
-		return fmt.Errorf("read positions: %w", err)
-	}
-	segments, err := collectRows[segmentRow](ctx, tx, sqlSegments, refArgs(ref))
+// checkStaged proves from the rows alone that done segments tile every range and that each has as many staged rows as it
+// said.
+func checkStaged(ctx context.Context, tx *pg.Tx, v job.Version, t target, ranges []rangeRow) error {
+	segments, err := pg.Structs[segmentRow](ctx, tx, t.sql(sqlSegments), t.args())
 	if err != nil {
 		return fmt.Errorf("read segments: %w", err)
 	}
-	staged, err := stagedRows(ctx, tx, ref, schema)
+	staged, err := stagedRows(ctx, tx, pg.Ident(v.Schema, t.staging()))
 	if err != nil {
 		return err
 	}
 	wrong := append(holes(ranges, segments), miscounted(segments, staged)...)
-	if len(ranges) == 0 {
+	if len(ranges) == 0 && !t.build() {
 		wrong = append(wrong, "no position was frozen")
 	}
 	if len(wrong) > 0 {
-		return &IncompleteError{Ref: ref, Detail: wrong[:min(len(wrong), 10)]}
+		return &IncompleteError{Ref: v.Ref, Detail: wrong[:min(len(wrong), 10)]}
 	}
 	return nil
-}
-
-func collectRows[T any](ctx context.Context, db pg.DB, sql string, args pgx.NamedArgs) ([]T, error) {
-	rows, err := db.Query(ctx, sql, args)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowToStructByName[T])
 }
 
 // holes are the offsets that done segments do not cover exactly once.
@@ -202,10 +207,10 @@ func miscounted(segments []segmentRow, staged map[int64]int64) []string {
 	return out
 }
 
-func stagedRows(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string) (map[int64]int64, error) {
-	sql := fmt.Sprintf("SELECT %[1]s AS id, count(*) AS rows FROM %[2]s GROUP BY 1", pg.Ident(segmentColumn), pg.Ident(schema, ref.Staging()))
+func stagedRows(ctx context.Context, tx *pg.Tx, staging string) (map[int64]int64, error) {
+	sql := fmt.Sprintf("SELECT %[1]s AS id, count(*) AS rows FROM %[2]s GROUP BY 1", pg.Ident(segmentColumn), staging)
 	type count struct{ ID, Rows int64 }
-	found, err := collectRows[count](pg.Long(ctx), tx, sql, nil)
+	found, err := pg.Structs[count](pg.Long(ctx), tx, sql, nil)
 	if err != nil {
 		return nil, fmt.Errorf("count staged rows: %w", err)
 	}
@@ -232,19 +237,24 @@ SELECT count(*) FROM kappactl.position WHERE job = @job AND number = @number AND
 
 // Seal ends the replay: every position is set to its frozen end, with what the segments counted, and the staging table
 // is dropped. Repeatable.
-func (s Store) Seal(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string) error {
-	if err := lockPositions(ctx, tx, ref); err != nil {
+func (s Store) Seal(ctx context.Context, tx *pg.Tx, v job.Version) error {
+	if err := lockPositions(ctx, tx, v.Ref); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, sqlSeal, refArgs(ref)); err != nil {
-		return fmt.Errorf("seal %s: %w", ref, err)
+	if _, err := tx.Exec(ctx, sqlSeal, refArgs(v.Ref)); err != nil {
+		return fmt.Errorf("seal %s: %w", v.Ref, err)
 	}
 	var left int
-	if err := tx.QueryRow(ctx, sqlUnsealed, refArgs(ref)).Scan(&left); err != nil {
-		return fmt.Errorf("seal %s: %w", ref, err)
+	if err := tx.QueryRow(ctx, sqlUnsealed, refArgs(v.Ref)).Scan(&left); err != nil {
+		return fmt.Errorf("seal %s: %w", v.Ref, err)
 	}
 	if left > 0 {
-		return &IncompleteError{Ref: ref, Detail: []string{fmt.Sprintf("%d partitions have open segments", left)}}
+		return &IncompleteError{Ref: v.Ref, Detail: []string{fmt.Sprintf("%d partitions have open segments", left)}}
 	}
-	return dropStaging(ctx, tx, ref, schema)
+	if v.Layout.Lambda {
+		if err := sealGeneration(ctx, tx, v.Ref); err != nil {
+			return err
+		}
+	}
+	return dropStaging(ctx, tx, v, target{ref: v.Ref})
 }

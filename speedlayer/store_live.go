@@ -3,6 +3,8 @@ package speedlayer
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,7 +14,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-const heldColumns = `topic_id::text AS topic_id, topic, partition, claim, next, leader_epoch, fault`
+const heldColumns = `topic_id::text AS topic_id, topic, partition, claim, next, leader_epoch, fault, ` + heldHash + ` AS hash`
 
 // leasedPosition is how positions are owned. A claim waits for a commit in flight and returns the true position.
 var leasedPosition = pg.Leased{
@@ -29,6 +31,7 @@ type heldPosition struct {
 	Next        int64
 	LeaderEpoch int32
 	Fault       string
+	Hash        int64
 }
 
 func (h heldPosition) partition() (job.Partition, error) {
@@ -38,14 +41,15 @@ func (h heldPosition) partition() (job.Partition, error) {
 
 const (
 	whereVersion  = `r.job = @job AND r.number = @number`
+	notShunned    = ` AND (r.topic_id, r.partition) NOT IN (SELECT * FROM unnest(@shunned_ids::uuid[], @shunned::integer[]))`
 	whereListed   = whereVersion + ` AND (r.topic_id, r.partition) IN (SELECT * FROM unnest(@topic_ids::uuid[], @partitions::integer[]))`
 	whereClaims   = whereVersion + ` AND (r.topic_id, r.partition, r.claim) IN (SELECT * FROM unnest(@topic_ids::uuid[], @partitions::integer[], @claims::bigint[]))`
 	sqlLockListed = `
-SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault,
+SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault, epoch,
        CASE WHEN hold_until > clock_timestamp() THEN hold END AS hold
   FROM kappactl.position AS r WHERE ` + whereListed + ` ORDER BY topic_id, partition FOR UPDATE`
 	sqlHolds = `
-SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault,
+SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault, epoch,
        CASE WHEN hold_until > clock_timestamp() THEN hold END AS hold
   FROM kappactl.position AS r WHERE ` + whereListed
 	// sqlHeld reads without a lock what is held; due says that the lease has to be prolonged.
@@ -53,8 +57,8 @@ SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault,
 SELECT ` + heldColumns + `, lease < clock_timestamp() + @fresh::interval AS due
   FROM kappactl.position AS r WHERE r.owner = @owner AND ` + whereClaims + ` ORDER BY topic_id, partition`
 	sqlShares = `
-SELECT count(*) AS total, count(*) FILTER (WHERE owner IS NULL OR lease < clock_timestamp()) AS free
-  FROM kappactl.position WHERE job = @job AND number = @number`
+SELECT count(*) AS total, count(*) FILTER (WHERE (r.owner IS NULL OR r.lease < clock_timestamp())` + notShunned + `) AS free
+  FROM kappactl.position AS r WHERE ` + whereVersion
 	sqlMove = `
 UPDATE kappactl.position AS p
    SET next = b.to_offset, leader_epoch = b.leader_epoch, record_time = greatest(p.record_time, b.record_time),
@@ -88,14 +92,9 @@ func (c claims) args(ref job.Ref) pgx.NamedArgs {
 	return args
 }
 
-// claimPositions takes up to n positions of the version that nobody holds.
-// With lanes, those of one lane come together, so that as few agents as may be write to the same rows.
-func (r *run) claimPositions(ctx context.Context, n int) ([]heldPosition, error) {
-	l := leasedPosition
-	if r.lanes > 1 {
-		l.Pick = fmt.Sprintf("partition %% %d, topic_id, partition", r.lanes)
-	}
-	return pg.Claim[heldPosition](ctx, r.Pool, l, r.Agent, r.config.Lease, n, whereVersion, refArgs(r.ref))
+// claimPositions takes up to n positions of the version that nobody holds and args do not shun.
+func (r *run) claimPositions(ctx context.Context, n int, args pgx.NamedArgs) ([]heldPosition, error) {
+	return pg.Claim[heldPosition](ctx, r.Pool, leasedPosition, r.Agent, r.config.Lease, n, whereVersion+notShunned, args)
 }
 
 // reclaim gives up what is held and claims it again, which waits for a commit of ours that may still be in flight. What
@@ -120,13 +119,12 @@ func (r *run) reclaim(ctx context.Context, held claims) (got []heldPosition, err
 // and a thousand idle partitions are not written twice a second.
 func (r *run) renewPositions(ctx context.Context, held claims) (got []heldPosition, err error) {
 	args := held.args(r.ref)
-	age := max(r.tick()/2, r.config.Lease/3-r.tick())
-	args["owner"], args["fresh"] = r.Agent, pg.Interval(r.config.Lease-age)
+	args["owner"], args["fresh"] = r.Agent, pg.Interval(r.fresh())
 	type standing struct {
 		heldPosition
 		Due bool
 	}
-	found, err := collectRows[standing](ctx, r.Pool, sqlHeld, args)
+	found, err := pg.Structs[standing](ctx, r.Pool, sqlHeld, args)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +192,7 @@ func (r *run) readRows(ctx context.Context, db pg.DB, sql string, args pgx.Named
 	}
 	out := map[job.Partition]*lockedRow{}
 	var one row
-	_, err = pgx.ForEachRow(rows, []any{&one.TopicID, &one.Topic, &one.Partition, &one.Claim, &one.Next, &one.Fault, &one.Hold}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&one.TopicID, &one.Topic, &one.Partition, &one.Claim, &one.Next, &one.Fault, &one.Epoch, &one.Hold}, func() error {
 		id, err := job.ParseTopicID(one.TopicID)
 		found := one.lockedRow
 		out[job.Partition{Topic: one.Topic, TopicID: id, ID: one.Partition}] = &found
@@ -226,15 +224,19 @@ func (r *run) commit(ctx context.Context, b batch) error {
 			return err
 		}
 		r.hit(faultpoint.LiveBegin)
-		if err := r.move(ctx, tx, b); err != nil {
+		epoch, err := r.move(ctx, tx, b)
+		if err != nil {
 			return err
 		}
 		r.hit(faultpoint.LivePositions)
+		if err := r.larder.strip(ctx, tx, r.ref, b.letters); err != nil {
+			return err
+		}
 		if err := writeLetters(ctx, tx, r.ref, b.letters); err != nil {
 			return err
 		}
 		if b.rows.rows > 0 {
-			if err := r.merge(ctx, tx, b.rows); err != nil {
+			if err := r.merge(ctx, tx, b.rows, epoch); err != nil {
 				return err
 			}
 		}
@@ -248,27 +250,53 @@ func (r *run) commit(ctx context.Context, b batch) error {
 	return nil
 }
 
-// move locks the position rows, checks every part against its row and moves them all, or none.
-func (r *run) move(ctx context.Context, tx *pg.Tx, b batch) error {
+// move locks the position rows, checks every part against its row and moves them all, or none. It returns the epoch of the rows, which
+// is that of what the batch writes.
+func (r *run) move(ctx context.Context, tx *pg.Tx, b batch) (epoch int, err error) {
 	args := moveArgs(r.ref, b.parts)
 	rows, err := r.readRows(ctx, tx, sqlLockListed, args)
 	if err != nil {
-		return fmt.Errorf("lock positions: %w", err)
+		return 0, fmt.Errorf("lock positions: %w", err)
 	}
 	for _, p := range b.parts {
 		if judge(p, rows[p.partition]) != fits {
-			return &staleError{rows}
+			return 0, &staleError{rows}
 		}
+	}
+	if epoch, err = commonEpoch(rows); err != nil {
+		return 0, err
 	}
 	args["owner"], args["lease"] = r.Agent, pg.Interval(r.config.Lease)
 	tag, err := tx.Exec(ctx, sqlMove, args)
 	if err != nil {
-		return fmt.Errorf("move positions: %w", err)
+		return 0, fmt.Errorf("move positions: %w", err)
 	}
 	if tag.RowsAffected() != int64(len(b.parts)) {
-		return &staleError{rows}
+		return 0, &staleError{rows}
 	}
-	return nil
+	return epoch, nil
+}
+
+// commonEpoch is the epoch that locked position rows of a version share.
+func commonEpoch(rows map[job.Partition]*lockedRow) (int, error) {
+	epochs := map[int]bool{}
+	for _, row := range rows {
+		epochs[row.Epoch] = true
+	}
+	if len(epochs) > 1 {
+		return 0, &epochsError{slices.Sorted(maps.Keys(epochs))}
+	}
+	for epoch := range epochs {
+		return epoch, nil
+	}
+	return 0, nil
+}
+
+// epochsError is positions of one version that have several epochs: no rows can be written for them all.
+type epochsError struct{ epochs []int }
+
+func (e *epochsError) Error() string {
+	return fmt.Sprintf("the positions have several epochs: %v", e.epochs)
 }
 
 func moveArgs(ref job.Ref, parts []part) pgx.NamedArgs {
@@ -292,16 +320,29 @@ func moveArgs(ref job.Ref, parts []part) pgx.NamedArgs {
 }
 
 // merge is the last statement of the transaction: it holds the row locks that readers of the same keys wait for least.
-func (r *run) merge(ctx context.Context, tx *pg.Tx, t *table) error {
-	args := make([]any, len(t.columns))
+func (r *run) merge(ctx context.Context, tx *pg.Tx, t *table, epoch int) error {
+	args := make([]any, len(t.columns), len(t.columns)+1)
 	for i, c := range t.columns {
 		args[i] = c
 	}
+	if r.layout.Lambda {
+		args = append(args, epoch)
+	}
 	if _, err := tx.Raw().Exec(ctx, r.upsert, args...); err != nil {
-		return fmt.Errorf("merge %d rows: %w", t.rows, err)
+		return &mergeError{t.rows, err}
 	}
 	return nil
 }
+
+// mergeError is a merge that failed. When the connection is lost in it, its rows may have taken longer to send than a transaction may
+// stand idle.
+type mergeError struct {
+	rows int
+	err  error
+}
+
+func (e *mergeError) Error() string { return fmt.Sprintf("merge %d rows: %v", e.rows, e.err) }
+func (e *mergeError) Unwrap() error { return e.err }
 
 // writeFault writes a fault beside a position, if it is still held and still there. done says that it stands.
 func (r *run) writeFault(ctx context.Context, o *owned) (done bool, err error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -15,8 +16,8 @@ import (
 const segmentColumn = "_segment"
 
 const sqlFreeze = `
-INSERT INTO kappactl.position (job, number, topic_id, topic, partition, next, covers_from, frozen_end, leader_epoch)
-SELECT @job, @number, f.topic_id, f.topic, f.partition, f.from_offset, f.from_offset, f.to_offset, f.leader_epoch
+INSERT INTO kappactl.position (job, number, topic_id, topic, partition, next, covers_from, frozen_end, leader_epoch, epoch)
+SELECT @job, @number, f.topic_id, f.topic, f.partition, f.from_offset, f.from_offset, f.to_offset, f.leader_epoch, ` + newestEpoch + `
   FROM unnest(@topic_ids::uuid[], @topics::text[], @partitions::integer[], @froms::bigint[], @tos::bigint[], @epochs::integer[])
        AS f (topic_id, topic, partition, from_offset, to_offset, leader_epoch)
  ORDER BY f.topic_id, f.partition
@@ -25,40 +26,88 @@ RETURNING topic_id::text AS topic_id, partition`
 
 // Freeze writes the position rows, cuts their ranges into segments and makes the staging table. A partition that has a
 // position row is left alone.
-func (s Store) Freeze(ctx context.Context, tx *pg.Tx, ref job.Ref, schema string, l job.Layout, frozen []job.Frozen) error {
-	added, err := s.addPositions(ctx, tx, ref, frozen)
+func (s Store) Freeze(ctx context.Context, tx *pg.Tx, v job.Version, frozen []job.Frozen) error {
+	added, err := s.addPositions(ctx, tx, v.Ref, frozen)
 	if err != nil {
-		return fmt.Errorf("freeze %s: %w", ref, err)
+		return fmt.Errorf("freeze %s: %w", v.Ref, err)
 	}
 	if len(added) == 0 {
 		return nil // done before; staging may be sealed away already
 	}
-	if _, err := tx.Exec(ctx, createStaging(ref, schema, l)); err != nil {
-		return fmt.Errorf("freeze %s: make the staging table: %w", ref, err)
+	if err := makeStaging(ctx, tx, v, target{ref: v.Ref}); err != nil {
+		return fmt.Errorf("freeze %s: %w", v.Ref, err)
 	}
 	return nil
 }
 
+// makeStaging makes the staging table of a target.
+func makeStaging(ctx context.Context, tx *pg.Tx, v job.Version, t target) error {
+	if _, err := tx.Exec(ctx, createStaging(v, t)); err != nil {
+		return fmt.Errorf("make the staging table: %w", taken(err, pg.Ident(v.Schema, t.staging())))
+	}
+	return nil
+}
+
+// taken makes a refusal of the error that a relation has the name of the staging table already. Segments and staging table
+// are made and removed in the same transactions, so that relation is not ours.
+func taken(err error, staging string) error {
+	if pg.Code(err) != pgerrcode.DuplicateTable {
+		return err
+	}
+	return &job.Refusal{
+		Code: job.ExitConflict, Err: err,
+		Cause: fmt.Sprintf("%s exists and kappactl did not make it", staging),
+		Next:  "rename or drop that relation, or give the job another name",
+	}
+}
+
+// stagingComment marks a staging table as ours.
+func stagingComment(t target) string {
+	if t.build() {
+		return fmt.Sprintf("kappactl: rows of generation %d of version %s of job %s. Dropped when it is built.",
+			t.generation, t.ref.Number, t.ref.Job)
+	}
+	return fmt.Sprintf("kappactl: replayed rows of version %s of job %s. Dropped when the replay ends.", t.ref.Number, t.ref.Job)
+}
+
 // createStaging is the DDL of the staging table. It is logged, so that a segment that is done stays done.
-func createStaging(ref job.Ref, schema string, l job.Layout) string {
-	names, types := l.StagedColumns()
+func createStaging(v job.Version, t target) string {
+	names, types := v.Layout.StagedColumns()
 	columns := []string{pg.Ident(segmentColumn) + " bigint NOT NULL"}
 	for i, n := range names {
 		columns = append(columns, pg.Ident(n)+" "+types[i])
 	}
-	return fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (%s)", pg.Ident(schema, ref.Staging()), strings.Join(columns, ", "))
+	table := pg.Ident(v.Schema, t.staging())
+	return fmt.Sprintf("CREATE TABLE %s (%s); COMMENT ON TABLE %[1]s IS '%[3]s'", table, strings.Join(columns, ", "), stagingComment(t))
 }
 
-func dropStaging(ctx context.Context, db pg.DB, ref job.Ref, schema string) error {
-	if _, err := db.Exec(ctx, "DROP TABLE IF EXISTS "+pg.Ident(schema, ref.Staging())); err != nil {
-		return fmt.Errorf("drop the staging table of %s: %w", ref, err)
+const sqlOwnStaging = `
+SELECT EXISTS (
+       SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = @schema AND c.relname = @name AND c.relkind = 'r' AND obj_description(c.oid, 'pg_class') = @comment)`
+
+// dropStaging drops the staging table, and leaves a relation of its name alone that kappactl did not make.
+func dropStaging(ctx context.Context, db pg.DB, v job.Version, t target) error {
+	var ours bool
+	args := pgx.NamedArgs{"schema": v.Schema, "name": t.staging(), "comment": stagingComment(t)}
+	if err := db.QueryRow(ctx, sqlOwnStaging, args).Scan(&ours); err != nil {
+		return fmt.Errorf("look for the staging table of %s: %w", v.Ref, err)
+	}
+	if !ours {
+		return nil
+	}
+	if _, err := db.Exec(ctx, "DROP TABLE IF EXISTS "+pg.Ident(v.Schema, t.staging())); err != nil {
+		return fmt.Errorf("drop the staging table of %s: %w", v.Ref, err)
 	}
 	return nil
 }
 
 // addPositions gives the partitions that have none a position and segments, and returns them.
 func (s Store) addPositions(ctx context.Context, tx *pg.Tx, ref job.Ref, frozen []job.Frozen) ([]job.Frozen, error) {
-	rows, err := tx.Query(ctx, sqlFreeze, frozenArgs(ref, frozen))
+	if err := lockVersion(ctx, tx, ref); err != nil {
+		return nil, err
+	}
+	rows, err := tx.Query(ctx, sqlFreeze, target{ref: ref}.frozenArgs(frozen))
 	if err != nil {
 		return nil, fmt.Errorf("write positions: %w", err)
 	}
@@ -80,10 +129,10 @@ func (s Store) addPositions(ctx context.Context, tx *pg.Tx, ref job.Ref, frozen 
 			added = append(added, f)
 		}
 	}
-	return added, s.addSegments(ctx, tx, ref, added)
+	return added, addSegments(ctx, tx, target{ref: ref}, added)
 }
 
-func frozenArgs(ref job.Ref, frozen []job.Frozen) pgx.NamedArgs {
+func (t target) frozenArgs(frozen []job.Frozen) pgx.NamedArgs {
 	var (
 		ids, topics []string
 		partitions  []int32
@@ -94,21 +143,21 @@ func frozenArgs(ref job.Ref, frozen []job.Frozen) pgx.NamedArgs {
 		ids, topics, partitions = append(ids, f.TopicID.String()), append(topics, f.Topic), append(partitions, f.ID)
 		froms, tos, epochs = append(froms, f.From), append(tos, max(f.From, f.To)), append(epochs, f.LeaderEpoch)
 	}
-	args := refArgs(ref)
+	args := t.args()
 	args["topic_ids"], args["topics"], args["partitions"] = ids, topics, partitions
 	args["froms"], args["tos"], args["epochs"] = froms, tos, epochs
 	return args
 }
 
 const sqlAddSegments = `
-INSERT INTO kappactl.segment (job, number, topic_id, topic, partition, from_offset, to_offset, leader_epoch)
-SELECT @job, @number, f.topic_id, f.topic, f.partition, f.from_offset, f.to_offset, f.leader_epoch
+INSERT INTO {segment} (job, number{, generation}, topic_id, topic, partition, from_offset, to_offset, leader_epoch)
+SELECT @job, @number{, @generation}, f.topic_id, f.topic, f.partition, f.from_offset, f.to_offset, f.leader_epoch
   FROM unnest(@topic_ids::uuid[], @topics::text[], @partitions::integer[], @froms::bigint[], @tos::bigint[], @epochs::integer[])
        WITH ORDINALITY AS f (topic_id, topic, partition, from_offset, to_offset, leader_epoch, place)
  ORDER BY f.place`
 
 // addSegments cuts the given ranges into segments; their ids say in which order they are read.
-func (Store) addSegments(ctx context.Context, tx *pg.Tx, ref job.Ref, ranges []job.Frozen) error {
+func addSegments(ctx context.Context, tx *pg.Tx, t target, ranges []job.Frozen) error {
 	partitions := make([][]job.Frozen, len(ranges))
 	for i, f := range ranges {
 		for _, r := range cut(f.Range, f.SplitAt) {
@@ -121,7 +170,7 @@ func (Store) addSegments(ctx context.Context, tx *pg.Tx, ref job.Ref, ranges []j
 	if len(segments) == 0 {
 		return nil
 	}
-	if _, err := tx.Exec(ctx, sqlAddSegments, frozenArgs(ref, segments)); err != nil {
+	if _, err := tx.Exec(ctx, t.sql(sqlAddSegments), t.frozenArgs(segments)); err != nil {
 		return fmt.Errorf("write segments: %w", err)
 	}
 	return nil
@@ -160,10 +209,10 @@ func (s Store) Extend(ctx context.Context, tx *pg.Tx, ref job.Ref, frozen []job.
 	if len(longer) == 0 {
 		return nil
 	}
-	if _, err := tx.Exec(ctx, sqlExtend, frozenArgs(ref, longer)); err != nil {
+	if _, err := tx.Exec(ctx, sqlExtend, target{ref: ref}.frozenArgs(longer)); err != nil {
 		return fmt.Errorf("extend %s: %w", ref, err)
 	}
-	if err := s.addSegments(ctx, tx, ref, longer); err != nil {
+	if err := addSegments(ctx, tx, target{ref: ref}, longer); err != nil {
 		return fmt.Errorf("extend %s: %w", ref, err)
 	}
 	return nil

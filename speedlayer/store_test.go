@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -24,7 +25,7 @@ func mustJSON(t testing.TB, v any) string {
 
 func freeze(t *testing.T, pool *pg.Pool, ref job.Ref, l job.Layout, f ...job.Frozen) {
 	t.Helper()
-	inTx(t, pool, func(tx *pg.Tx) error { return Store{}.Freeze(t.Context(), tx, ref, "public", l, f) })
+	inTx(t, pool, func(tx *pg.Tx) error { return Store{}.Freeze(t.Context(), tx, at(ref, l), f) })
 }
 
 func extend(t *testing.T, pool *pg.Pool, ref job.Ref, f ...job.Frozen) {
@@ -49,7 +50,7 @@ func TestFreezeCutsSegmentsOldestFirstAndOnlyOnce(t *testing.T) {
 	}
 	got := lines(t, pool, `SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute
 		WHERE attrelid = 'public.pageviews__v1_staging'::regclass AND attnum > 0 ORDER BY attnum`)
-	if diff := cmp.Diff([]string{"(_segment,bigint)", "(lane,smallint)", `(hour,"timestamp with time zone")`, "(user,text)", "(n,bigint)", `(top,"numeric(38,2)")`}, got); diff != "" {
+	if diff := cmp.Diff([]string{"(_segment,bigint)", `(hour,"timestamp with time zone")`, "(user,text)", "(n,bigint)", `(top,"numeric(38,2)")`}, got); diff != "" {
 		t.Errorf("staging: %s", diff)
 	}
 }
@@ -136,21 +137,21 @@ func TestPositionsOfAReplayShowContiguousDoneSegmentsAndWhatRemains(t *testing.T
 
 func seal(t *testing.T, pool *pg.Pool, ref job.Ref) error {
 	t.Helper()
-	return pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error { return Store{}.Seal(t.Context(), tx, ref, "public") })
+	return pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error { return Store{}.Seal(t.Context(), tx, job.Version{Ref: ref, Schema: "public"}) })
 }
 
 func TestFillMergesStagingAndSealMovesThePositions(t *testing.T) {
 	t.Parallel()
 	pool, ref := fresh(t, counts(), job.Building)
 	freeze(t, pool, ref, counts(), frozen(1, 0, 0, 20, 10))
-	stage(t, pool, 0, 4, `(0, '2026-01-01 10:00Z'::timestamptz, 'a', 2, 1.5), (0, NULL, NULL, 1, NULL)`)
-	stage(t, pool, 10, 6, `(0, '2026-01-01 10:00Z'::timestamptz, 'a', 3, 0.5), (0, NULL, NULL, 4, 2)`)
+	stage(t, pool, 0, 4, `('2026-01-01 10:00Z'::timestamptz, 'a', 2, 1.5), (NULL, NULL, 1, NULL)`)
+	stage(t, pool, 10, 6, `('2026-01-01 10:00Z'::timestamptz, 'a', 3, 0.5), (NULL, NULL, 4, 2)`)
 	for range 2 { // repeatable
-		if err := (Store{}).Fill(t.Context(), pool, ref, "public", counts()); err != nil {
+		if err := (Store{}).Fill(t.Context(), pool, at(ref, counts())); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{`(0,"2026-01-01 10:00:00+00",a,5,1.50)`, "(0,,,5,2.00)"}
-		if diff := cmp.Diff(want, lines(t, pool, `SELECT lane, hour AT TIME ZONE 'UTC' || '+00' AS h, "user", n, top FROM public.pageviews__v1 ORDER BY hour`)); diff != "" {
+		want := []string{`("2026-01-01 10:00:00+00",a,5,1.50)`, "(,,5,2.00)"}
+		if diff := cmp.Diff(want, lines(t, pool, `SELECT hour AT TIME ZONE 'UTC' || '+00' AS h, "user", n, top FROM public.pageviews__v1 ORDER BY hour`)); diff != "" {
 			t.Fatal(diff)
 		}
 	}
@@ -167,7 +168,7 @@ func TestFillMergesStagingAndSealMovesThePositions(t *testing.T) {
 		t.Error("staging is still there")
 	}
 	before := lines(t, pool, `SELECT * FROM public.pageviews__v1 ORDER BY hour`)
-	if err := (Store{}).Fill(t.Context(), pool, ref, "public", counts()); !errors.Is(err, ErrSealed) {
+	if err := (Store{}).Fill(t.Context(), pool, at(ref, counts())); !errors.Is(err, ErrSealed) {
 		t.Errorf("a late fill: %v, want ErrSealed", err)
 	}
 	err := pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
@@ -184,12 +185,12 @@ func TestFillMergesStagingAndSealMovesThePositions(t *testing.T) {
 
 func TestFillRefusesWhatIsNotTheWholeReplay(t *testing.T) {
 	t.Parallel()
-	const row = `(0, NULL::timestamptz, 'a', 2, 1.5)`
+	const row = `(NULL::timestamptz, 'a', 2, 1.5)`
 	for name, c := range map[string]struct{ spoil, want string }{
 		"a segment is open":        {`UPDATE kappactl.segment SET state = 'open' WHERE from_offset = 10`, "t1/0 [10,20) is not covered exactly once"},
 		"staged rows are missing":  {`DELETE FROM public.pageviews__v1_staging WHERE _segment = (SELECT min(id) FROM kappactl.segment)`, "has 0 staged rows"},
 		"rows are staged twice":    {`INSERT INTO public.pageviews__v1_staging SELECT * FROM public.pageviews__v1_staging`, "has 2 staged rows"},
-		"rows of nobody":           {`INSERT INTO public.pageviews__v1_staging SELECT 999, 0, NULL, 'x', 1, 1`, "1 staged rows of segment 999"},
+		"rows of nobody":           {`INSERT INTO public.pageviews__v1_staging SELECT 999, NULL, 'x', 1, 1`, "1 staged rows of segment 999"},
 		"a segment is gone":        {`DELETE FROM kappactl.segment WHERE from_offset = 0`, "t1/0 [0,10) is not covered"},
 		"a segment overlaps":       {`UPDATE kappactl.segment SET from_offset = 5 WHERE from_offset = 10`, "t1/0 [5,10) is not covered exactly once"},
 		"the frozen end moved on":  {`UPDATE kappactl.position SET frozen_end = 21`, "t1/0 [20,21) is not covered"},
@@ -202,9 +203,9 @@ func TestFillRefusesWhatIsNotTheWholeReplay(t *testing.T) {
 			freeze(t, pool, ref, counts(), frozen(1, 0, 0, 20, 10))
 			stage(t, pool, 0, 1, row)
 			stage(t, pool, 10, 1, row)
-			exec(t, pool, `INSERT INTO public.pageviews__v1 VALUES (0, NULL, 'old', 1, 1)`, nil)
+			exec(t, pool, `INSERT INTO public.pageviews__v1 VALUES (NULL, 'old', 1, 1)`, nil)
 			exec(t, pool, c.spoil, nil)
-			err := Store{}.Fill(t.Context(), pool, ref, "public", counts())
+			err := Store{}.Fill(t.Context(), pool, at(ref, counts()))
 			var incomplete *IncompleteError
 			if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Fill = %v, want an IncompleteError with %q", err, c.want)
@@ -213,6 +214,27 @@ func TestFillRefusesWhatIsNotTheWholeReplay(t *testing.T) {
 				t.Errorf("the table was touched: %v", got)
 			}
 		})
+	}
+}
+
+// TestFillOfARollupWithoutKeysMakesOneRowOfWhatIsStagedAndNoneOfNothing: an aggregate over no rows would be a row of NULLs,
+// which later commits cannot add to.
+func TestFillOfARollupWithoutKeysMakesOneRowOfWhatIsStagedAndNoneOfNothing(t *testing.T) {
+	t.Parallel()
+	for staged, want := range map[string][]string{"": nil, "(2), (3)": {"(5)"}} {
+		pool, ref := fresh(t, total(), job.Building)
+		freeze(t, pool, ref, total(), frozen(1, 0, 0, 10, 10))
+		rows := 0
+		if staged != "" {
+			rows = 2
+		}
+		stage(t, pool, 0, rows, staged)
+		if err := (Store{}).Fill(t.Context(), pool, at(ref, total())); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, lines(t, pool, `SELECT n FROM public.pageviews__v1`), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("staged %q: %s", staged, diff)
+		}
 	}
 }
 
@@ -238,7 +260,7 @@ func TestRemoveKeepsDeadLetters(t *testing.T) {
 		return writeLetters(t.Context(), tx, ref, []letter{{partition: frozen(1, 0, 0, 0, 0).Partition, offset: 4, reason: "not_json", key: nil, payload: []byte{0, 1}, size: 2}})
 	})
 	for range 2 {
-		inTx(t, pool, func(tx *pg.Tx) error { return Store{}.Remove(t.Context(), tx, ref, "public") })
+		inTx(t, pool, func(tx *pg.Tx) error { return Store{}.Remove(t.Context(), tx, job.Version{Ref: ref, Schema: "public"}) })
 	}
 	left := lines(t, pool, `SELECT (SELECT count(*) FROM kappactl.position) AS a, (SELECT count(*) FROM kappactl.segment) AS b,
 		(SELECT count(*) FROM kappactl.dead_letter WHERE key IS NULL AND payload = '\x0001') AS c, to_regclass('public.pageviews__v1_staging') IS NULL AS d`)
@@ -257,4 +279,64 @@ func TestFollowGivesANewPartitionAPositionOnce(t *testing.T) {
 	if len(got) != 1 || got[0].Next != 0 || got[0].CoversFrom != 0 || got[0].FrozenEnd != 0 || got[0].ID != 2 {
 		t.Errorf("positions %+v: want partition 2 at 0", got)
 	}
+}
+
+// TestAStagingTableOfSomebodyElseIsLeftAlone: it was taken for ours, written to, and dropped with the version.
+func TestAStagingTableOfSomebodyElseIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	pool, ref := fresh(t, counts(), job.Staged)
+	exec(t, pool, `CREATE TABLE public.pageviews__v1_staging (precious text); INSERT INTO public.pageviews__v1_staging VALUES ('mine')`, nil)
+	err := pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
+		return Store{}.Freeze(t.Context(), tx, at(ref, counts()), []job.Frozen{frozen(1, 0, 0, 20, 10)})
+	})
+	var refusal *job.Refusal
+	if !errors.As(err, &refusal) || !strings.Contains(refusal.Cause, "pageviews__v1_staging") || refusal.Code != job.ExitConflict {
+		t.Errorf("Freeze = %v, want a refusal that names the table", err)
+	}
+	inTx(t, pool, func(tx *pg.Tx) error { return Store{}.Remove(t.Context(), tx, job.Version{Ref: ref, Schema: "public"}) })
+	if got := lines(t, pool, `SELECT precious FROM public.pageviews__v1_staging`); len(got) != 1 {
+		t.Errorf("the table holds %v", got)
+	}
+}
+
+func TestPositionsOfManyVersionsAreReadAgainOnlyWhereTheyChanged(t *testing.T) {
+	t.Parallel()
+	pool, ref := fresh(t, counts(), job.Live)
+	other := job.Ref{Job: ref.Job, Number: ref.Number + 1}
+	newVersion(t, pool, other, counts(), job.Standby, "{}")
+	for p := range int32(2) {
+		for _, r := range []job.Ref{ref, other} {
+			inTx(t, pool, func(tx *pg.Tx) error { return Store{}.Follow(t.Context(), tx, r, frozen(1, p, 5, 0, 0)) })
+		}
+	}
+	known := map[job.Ref]job.Positions{ref: {}, other: {}}
+	changed := func(after string, want ...job.Ref) {
+		t.Helper()
+		got, err := Store{}.PositionsOf(t.Context(), pool, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != len(want) {
+			t.Errorf("after %s: %d versions changed, want %v", after, len(got), want)
+		}
+		for _, r := range want {
+			if diff := cmp.Diff(positions(t, pool, r), got[r].All, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("after %s: %s", after, diff)
+			}
+			known[r] = got[r]
+		}
+	}
+	changed("nothing", ref, other)
+	changed("reading them")
+	exec(t, pool, `UPDATE kappactl.position SET lease = clock_timestamp(), claim = claim + 1`, nil)
+	changed("a claim")
+	exec(t, pool, `UPDATE kappactl.position SET next = 6 WHERE number = @number AND partition = 1`, refArgs(other))
+	changed("a commit", other)
+	exec(t, pool, `UPDATE kappactl.position SET owner = 'b' WHERE number = @number`, refArgs(ref))
+	changed("another owner", ref)
+	exec(t, pool, `UPDATE kappactl.position SET frozen_end = 9 WHERE number = @number AND partition = 0`, refArgs(ref))
+	changed("an open segment", ref)
+	changed("looking at a replay", ref)
+	exec(t, pool, `DELETE FROM kappactl.position WHERE number = @number`, refArgs(other))
+	changed("the end of a version", ref, other)
 }

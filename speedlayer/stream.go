@@ -130,6 +130,7 @@ func (s *stream) decode(ctx context.Context, in <-chan chunk) error {
 		}
 		s.decoding.stop()
 		s.tally.reached, s.tally.epoch = c.next, c.epoch
+		s.reached.Store(c.next)
 		if letterBytes > maxLetters {
 			s.heavy.Store(true)
 		}

@@ -16,10 +16,10 @@ import (
 
 const (
 	sqlVersion = `
-SELECT phase, paused_at IS NOT NULL AS paused, lanes, dialect, spec, layout
-  FROM kappactl.version WHERE job = @job AND number = @number`
+SELECT v.phase, v.paused_at IS NOT NULL AS paused, v.dialect, v.spec, v.layout, j.cluster_id
+  FROM kappactl.version v JOIN kappactl.job j ON j.name = v.job WHERE v.job = @job AND v.number = @number`
 	sqlPhase = `
-SELECT phase, paused_at IS NOT NULL AS paused, coalesce((spec #> '{live,every}')::bigint, 0) AS every, lanes,
+SELECT phase, paused_at IS NOT NULL AS paused, coalesce((spec #> '{live,every}')::bigint, 0) AS every, spec ? 'archive' AS archive,
        CASE WHEN phase = 'replaying' THEN ` + beforeThis + ` ELSE 0 END AS before
   FROM kappactl.version v WHERE job = @job AND number = @number`
 )
@@ -27,9 +27,9 @@ SELECT phase, paused_at IS NOT NULL AS paused, coalesce((spec #> '{live,every}')
 // version is one version with all that its work needs. It is not changed once loaded.
 type version struct {
 	ref      job.Ref
+	cluster  string // Kafka's id of the cluster that the job reads; empty: any
 	spec     *job.Spec
 	layout   job.Layout
-	lanes    int
 	compiled *query.Compiled
 	land     string // PARTIAL as text columns in the order of Layout.StagedColumns
 	upsert   string
@@ -38,11 +38,11 @@ type version struct {
 
 // standing is what the controller wants of a version.
 type standing struct {
-	Phase  string
-	Paused bool
-	Every  time.Duration // live.every and live.lanes, which a deploy changes in place
-	Lanes  int
-	Before int // replays before this one in the queue, while it is one
+	Phase   string
+	Paused  bool
+	Every   time.Duration // live.every, which a deploy changes in place
+	Archive bool          // whether the job keeps an archive, which a deploy changes in place
+	Before  int           // replays before this one in the queue, while it is one
 }
 
 // mode is what a standing asks of an agent.
@@ -79,13 +79,13 @@ func (e *Engine) load(ctx context.Context, ref job.Ref) (*version, error) {
 	var row struct {
 		Phase        string
 		Paused       bool
-		Lanes        int
 		Dialect      int
 		Spec, Layout []byte
+		Cluster      string
 	}
-	err := e.Pool.QueryRow(ctx, sqlVersion, refArgs(ref)).Scan(&row.Phase, &row.Paused, &row.Lanes, &row.Dialect, &row.Spec, &row.Layout)
+	err := e.Pool.QueryRow(ctx, sqlVersion, refArgs(ref)).Scan(&row.Phase, &row.Paused, &row.Dialect, &row.Spec, &row.Layout, &row.Cluster)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, fmt.Errorf("load %s: no such version", ref)
+		return nil, fmt.Errorf("load %s: %w", ref, errNoVersion)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", ref, err)
@@ -93,7 +93,7 @@ func (e *Engine) load(ctx context.Context, ref job.Ref) (*version, error) {
 	if row.Dialect != query.Dialect {
 		return nil, fmt.Errorf("load %s: it was staged in dialect %d, this agent runs dialect %d", ref, row.Dialect, query.Dialect)
 	}
-	v := &version{ref: ref, spec: &job.Spec{}, lanes: row.Lanes}
+	v := &version{ref: ref, cluster: row.Cluster, spec: &job.Spec{}}
 	if err := json.Unmarshal(row.Spec, v.spec); err != nil {
 		return nil, fmt.Errorf("load %s: read its spec: %w", ref, err)
 	}
@@ -107,14 +107,14 @@ func (e *Engine) load(ctx context.Context, ref job.Ref) (*version, error) {
 	if n, t := v.compiled.Layout.StagedColumns(); !slices.Equal(names, n) || !slices.Equal(types, t) {
 		return nil, fmt.Errorf("compile %s: its query gives columns %v %v here, its table has %v %v", ref, n, t, names, types)
 	}
-	v.land, v.schema = v.compiled.Land(v.lanes), v.spec.Serve.View.Schema
-	v.upsert = upsert(ref, v.schema, v.layout)
+	v.land, v.schema = v.compiled.Land(), v.spec.Serve.View.Schema
+	v.upsert = upsert(job.Version{Ref: ref, Schema: v.schema, Layout: v.layout})
 	return v, nil
 }
 
 func (e *Engine) standing(ctx context.Context, ref job.Ref) (standing, error) {
 	var s standing
-	err := e.Pool.QueryRow(ctx, sqlPhase, refArgs(ref)).Scan(&s.Phase, &s.Paused, &s.Every, &s.Lanes, &s.Before)
+	err := e.Pool.QueryRow(ctx, sqlPhase, refArgs(ref)).Scan(&s.Phase, &s.Paused, &s.Every, &s.Archive, &s.Before)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return standing{Phase: string(job.Retired)}, nil
 	}

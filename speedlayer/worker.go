@@ -5,50 +5,70 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/format"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// replay is the replaying mode of one run.
+// replay is the work of one run on the segments of a target.
 type replay struct {
 	*run
+	target   target
 	leases   *segmentLeases
 	throttle *bucket
 	pace     *pacer
+	unread   atomic.Int64 // when segments were left to other agents, as Unix nanoseconds; 0: they are not
+	asked    time.Time    // when the brokers were last asked whether a topic is there again; owned by renew
 }
 
 // worker reads one segment after the other. Its run goroutine owns all of it.
 type worker struct {
 	*replay
 	client  *kgo.Client
-	fetcher *kafka.Fetcher
+	fetcher *archive.Reader
 	session *query.Session
 	decoder *format.Decoder
+	finder  *finder
+	reached atomic.Int64 // about how far the segment in hand is read
 }
 
 // replay reads segments until the version is no longer replaying.
 func (r *run) replay(ctx context.Context) error {
-	p := &replay{run: r, leases: newSegmentLeases(r), throttle: &bucket{now: r.Now}, pace: &pacer{run: r}}
+	p := r.newReplay(ctx, target{ref: r.ref})
+	defer p.pace.forget(ctx)
+	return r.during(ctx, replaying, r.look(), p.renew, p.readAll)
+}
+
+// readAll runs the workers of this agent.
+func (p *replay) readAll(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for range p.count() {
+		g.Go(func() error { return unlessDone(ctx, p.work(ctx)) })
+	}
+	return g.Wait()
+}
+
+func (r *run) newReplay(ctx context.Context, t target) *replay {
+	p := &replay{
+		run: r, target: t, leases: newSegmentLeases(r, t), throttle: &bucket{now: r.Now}, pace: &pacer{run: r, target: t},
+	}
 	if err := p.share(ctx); err != nil {
 		p.throttle.set(float64(p.spec.Replay.MaxRate)) // the renewal tries again
 	}
-	defer p.pace.forget(ctx)
-	return r.during(ctx, replaying, r.look(), p.renew, func(ctx context.Context) error {
-		g, ctx := errgroup.WithContext(ctx)
-		for range p.count() {
-			g.Go(func() error { return unlessDone(ctx, p.work(ctx)) })
-		}
-		return g.Wait()
-	})
+	return p
 }
 
 // count is the number of workers that this agent starts; replay.workers bounds those of all agents when they claim.
@@ -59,15 +79,18 @@ func (p *replay) count() int {
 	return p.config.Workers
 }
 
-// renew prolongs the leases, sets this agent's share of the rate and notes what slows it down.
+// renew prolongs the leases, sets this agent's share of the rate, notes what slows it down and opens what may be read again.
 func (p *replay) renew(ctx context.Context) error {
+	if err := p.reopen(ctx); err != nil {
+		p.quiet.warn("segments of topics that were away stay closed", err)
+	}
 	if err := p.share(ctx); err != nil {
 		return err
 	}
 	if err := p.pace.note(ctx, p.count()); err != nil {
 		return err
 	}
-	return p.leases.renew(ctx)
+	return errors.Join(p.leases.renew(ctx), p.leases.note(ctx))
 }
 
 // share sets this agent's part of replay.max_rate: it is divided by the agents that read segments of the version, whatever they have
@@ -89,20 +112,23 @@ func (p *replay) work(ctx context.Context) error {
 	if err := w.open(ctx); err != nil {
 		return fmt.Errorf("start a replay worker of %s: %w", p.ref, err)
 	}
-	for failed := 0; ; {
+	w.started()
+	for failures := 0; ; {
 		found, err := w.one(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			failed++
+			failures++
 			w.quiet.warn("a segment could not be replayed and is tried again", err)
-			err = wait(ctx, backoff(failed, 100*time.Millisecond, 10*time.Second))
+			w.failed(ctx, landings, reason.SegmentFails, err)
+			err = retry.Sleep(ctx, retry.Backoff(failures, 100*time.Millisecond, 10*time.Second))
 		case !found:
-			failed = 0
-			err = wait(ctx, w.tick())
+			failures = 0
+			err = retry.Sleep(ctx, w.tick())
 		default:
-			failed = 0
+			failures = 0
+			w.troubles.works(landings)
 		}
 		if err != nil {
 			return nil // ctx is done
@@ -114,15 +140,21 @@ func (w *worker) open(ctx context.Context) (err error) {
 	if w.client, err = kafka.NewClient(w.Kafka, kgo.WithHooks(throttled{metrics: w.Metrics, run: &w.pace.told})); err != nil {
 		return err
 	}
-	w.fetcher = kafka.NewFetcher(w.client, w.replayFetches())
-	if w.decoder, err = format.New(w.spec.Source, w.compiled.FieldsFor(w.lanes)); err != nil {
+	fetches := w.replayFetches()
+	fetches.Cluster = w.cluster
+	w.fetcher = w.reader(kafka.NewFetcher(w.client, fetches), w.replayPolicy())
+	if w.decoder, err = format.New(w.spec.Source, w.compiled.Fields); err != nil {
 		return err
 	}
-	w.session, err = query.Open(ctx, w.Engine.session())
+	if w.session, err = query.Open(ctx, w.Engine.session()); err != nil {
+		return err
+	}
+	w.finder, err = newFinder(w.run, w.session, w.decoder)
 	return err
 }
 
 func (w *worker) close() {
+	w.finder.close()
 	if w.session != nil {
 		if err := w.session.Close(); err != nil {
 			w.quiet.warn("a query session does not close", err)
@@ -143,6 +175,9 @@ func (w *worker) one(ctx context.Context) (found bool, err error) {
 		return false, err
 	}
 	defer func() { <-w.workers }()
+	if !w.mayRead(ctx) {
+		return false, nil
+	}
 	g, err := w.claim(ctx)
 	if err != nil || g == nil {
 		return false, err
@@ -150,17 +185,32 @@ func (w *worker) one(ctx context.Context) (found bool, err error) {
 	w.hit(faultpoint.SegmentClaimed)
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w.leases.add(g.ID, g.Claim, func() { cancel(errFenced) })
+	w.reached.Store(0)
+	w.leases.add(g.ID, g.Claim, &w.reached, func() { cancel(errFenced) })
 	defer w.leases.drop(g.ID)
+	if g.Attempts >= mostAttempts {
+		return true, w.fail(ctx, *g, abandoned(*g))
+	}
+	w.fetcher.Prefer(w.replayPolicy())
+	defer w.fetcher.Rest()
 	err = w.attempt(within, *g, nil)
-	var data *dataError
-	if errors.As(err, &data) {
-		err = w.sift(within, *g, data)
+	if ofData(err) || costly(err) && g.length() < splittable {
+		err = w.sift(within, *g, err)
 	}
 	if err != nil && errors.Is(context.Cause(within), errFenced) { // a renewal may take one that has just landed for lost
 		err = errFenced
 	}
 	return true, w.settle(ctx, *g, err)
+}
+
+// survived takes back the attempt of a segment that was lost by its lease, not by the end of its agent.
+func (w *worker) survived(ctx context.Context, g segment) error {
+	end, cancel := w.finishing(ctx)
+	defer cancel()
+	if _, err := w.Pool.Exec(end, w.target.sql(sqlSegmentSurvived), pgx.NamedArgs{"id": g.ID}); err != nil {
+		return fmt.Errorf("note that segment %d was lost: %w", g.ID, err)
+	}
+	return nil
 }
 
 // settle decides what becomes of a segment whose attempt ended with err.
@@ -173,7 +223,7 @@ func (w *worker) settle(ctx context.Context, g segment, err error) error {
 	case errors.Is(err, errFenced):
 		w.Metrics.LeaseLosses.Add(1)
 		w.log.Warn("a segment was taken over by another worker", "segment", g.ID)
-		return nil
+		return w.survived(ctx, g)
 	case errors.As(err, &halt):
 		return w.fail(ctx, g, halt.fault)
 	case (errors.As(err, &resource) || pg.TimedOut(err)) && ctx.Err() == nil && g.length() >= splittable: // half of it may pass
@@ -181,7 +231,13 @@ func (w *worker) settle(ctx context.Context, g segment, err error) error {
 	}
 	end, cancel := w.finishing(ctx)
 	defer cancel()
-	return errors.Join(err, pg.Release(end, w.Pool, leasedSegment, w.Agent, "r.id = @id AND r.claim = @claim", g.args()))
+	return errors.Join(err, w.release(end, g, !costly(err)))
+}
+
+// abandoned is the fault of a segment that was begun too often.
+func abandoned(g segment) job.Fault {
+	return queryFault(g.partition, g.span(), fmt.Errorf("%d times a worker began segment %d and did not come to its end: its agent ended, "+
+		"or a record needs more than agent.memory", g.Attempts, g.ID))
 }
 
 // halve gives back a segment that was too much at once, because of err, as two.
@@ -200,7 +256,7 @@ func (w *worker) attempt(ctx context.Context, g segment, skip map[int64]format.R
 	in := &feed{schema: w.decoder.Schema(), pull: s.pull}
 	defer in.Release()
 	l := &landing{worker: w, ctx: ctx, segment: g, stream: s, writing: stopwatch{now: w.Now}, opened: w.Now()}
-	err := w.session.Run(ctx, w.land, in, l.write)
+	err := w.query(ctx, w.session, w.land, in, l.write)
 	if err == nil {
 		err = in.drain()
 	}

@@ -11,48 +11,47 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// Deps are what an Agent works with.
+// Deps are the dependencies of an Agent.
 type Deps struct {
-	Pool       *pg.Pool
-	Runner     Runner
-	Controller Controller
-	Log        *slog.Logger
-	Now        func() time.Time // default time.Now
+	Pool   *pg.Pool
+	Runner Runner
+	Work   []Work // work shared between agents by lease; each kind has a unique name
+	Log    *slog.Logger
+	Now    func() time.Time // default time.Now
 }
 
-// Config bounds an Agent. Zero fields mean the defaults set in New.
+// Config configures an Agent. Zero fields mean the defaults set in New.
 type Config struct {
-	ID        string            // of this life of this process, in leases; never used again
-	Host      string            // default the host's name
+	ID        string            // unique per process start; identifies the agent in leases
+	Host      string            // default the host name
 	PID       int               // default this process
 	Release   string            // of kappactl
-	HTTP      string            // where it answers, for people
-	Capacity  int               // segments that it replays at once, for people; default 1
+	HTTP      string            // address of its HTTP endpoints, for display
+	Capacity  int               // segments that it replays at once, for display; default 1
 	Dialect   int               // of PARTIAL that it can run
-	Poll      time.Duration     // between two looks for work, default 500 ms
+	Poll      time.Duration     // interval of looking for work, default 500 ms
 	Heartbeat time.Duration     // default 1 s
-	Lease     time.Duration     // of deployments and requests, default 10 s
-	Hooks     map[string]string // digests of its hooks by name, for the comparison of agents; nil: not said
-	Drain     time.Duration     // how long the work in hand may take after a stop, default 30 s
+	Lease     time.Duration     // of work items, default 10 s
+	Hooks     map[string]string // digests of its hooks by name, to compare agents; nil: unknown
+	Drain     time.Duration     // how long running work may take after a stop, default 30 s
 }
 
-// Agent is one process that hosts work. Run is called once.
+// Agent is a process that hosts work. Run is called once.
 type Agent struct {
 	Deps
 	config Config
 
-	first chan struct{} // closed by the first heartbeat that the database took
+	first chan struct{} // closed by the first heartbeat that the database accepted
 	once  sync.Once
 }
 
-// New makes an Agent. It opens nothing.
+// New creates an Agent. It opens no connection.
 func New(d Deps, c Config) *Agent {
 	if c.Host == "" {
-		c.Host, _ = os.Hostname() // only shown to people
+		c.Host, _ = os.Hostname() // for display only
 	}
 	if d.Now == nil {
 		d.Now = time.Now
@@ -66,22 +65,20 @@ func New(d Deps, c Config) *Agent {
 	return &Agent{Deps: d, config: c, first: make(chan struct{})}
 }
 
-// Ready is closed when the database has taken the first heartbeat.
+// Ready returns a channel that is closed once the database has accepted the first heartbeat.
 func (a *Agent) Ready() <-chan struct{} { return a.first }
 
-// aliveWithin is how old a heartbeat may be for its agent to count as alive, in heartbeats.
-const aliveWithin = 5
+// missedHeartbeats is how many heartbeats an agent may miss and still count as alive.
+const missedHeartbeats = 5
 
-// Alive counts the agents that share the work, this one included.
-func (a *Agent) Alive(ctx context.Context) (int, error) {
-	return Alive(ctx, a.Pool, aliveWithin*a.config.Heartbeat)
-}
+// AliveWithin is how old the heartbeat of a living agent is at most, for those who do not know its interval.
+const AliveWithin = missedHeartbeats * time.Second
 
-// Run hosts work until ctx ends, then finishes what is in hand and gives up its leases. Its only error is that the drain
-// took too long.
+// Run hosts work until ctx ends, then finishes running work and releases its leases. It returns an error only if that
+// takes too long.
 func (a *Agent) Run(ctx context.Context) error {
 	a.Log.Info("agent begins", "agent", a.config.ID, "release", a.config.Release)
-	// Heartbeats go on while the work in hand is finished.
+	// Heartbeats continue while running work is finished.
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var g errgroup.Group
@@ -99,7 +96,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	return err
 }
 
-// heartbeats says that the agent is alive until beating ends, and that it is draining once ctx has ended.
+// heartbeats writes heartbeats until beating ends, and reports the agent as draining once ctx has ended.
 func (a *Agent) heartbeats(ctx, beating context.Context) {
 	quiet := newQuiet(a.Log, a.Now)
 	tick := time.NewTicker(a.config.Heartbeat)
@@ -120,13 +117,13 @@ func (a *Agent) heartbeats(ctx, beating context.Context) {
 		case <-beating.Done():
 			return
 		case <-stopped:
-			stopped = nil // say once at once that it drains
+			stopped = nil // report the draining once, immediately
 		case <-tick.C:
 		}
 	}
 }
 
-// leave takes the agent's row away, so that nobody counts on it.
+// leave deletes the agent's row, so that it no longer counts as alive.
 func (a *Agent) leave(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -136,19 +133,17 @@ func (a *Agent) leave(ctx context.Context) {
 }
 
 const (
-	// After an agent has taken something up, more work is likely to come of it at once: for eagerFor it looks every eagerPoll.
+	// Work that an agent has claimed often causes more work immediately. It therefore polls every eagerPoll for
+	// eagerFor.
 	eagerFor  = 2 * time.Second
 	eagerPoll = 50 * time.Millisecond
-	// glanceEvery is how often it asks between two looks whether a person asked for something: people wait for the answer.
+	// glanceEvery is the interval of checking for new requests between two polls, because people wait for the answer.
 	glanceEvery = 100 * time.Millisecond
 )
 
-// host looks for work every Poll, and when something was asked for, until ctx ends; then it drains.
+// host looks for work every Poll, and when there is a new request, until ctx ends. Then it drains.
 func (a *Agent) host(ctx context.Context) error {
-	h := &hosting{
-		a: a, runners: map[job.Ref]*task{}, deployments: map[int64]*task{}, requests: map[int64]*task{},
-		rests: map[string]rest{}, quiet: newQuiet(a.Log, a.Now), renewed: a.Now(),
-	}
+	h := newHosting(a)
 	for ctx.Err() == nil {
 		err := h.look(ctx)
 		if ctx.Err() == nil {
@@ -166,19 +161,19 @@ func (a *Agent) host(ctx context.Context) error {
 	return h.drain(ctx)
 }
 
-// drain ends every task, waits for them and gives up the leases.
+// drain ends every task, waits for them and releases the leases.
 func (h *hosting) drain(ctx context.Context) error {
-	for _, t := range h.all() {
+	for _, t := range h.tasks {
 		t.cancel()
 	}
 	late := time.NewTimer(h.a.config.Drain)
 	defer late.Stop()
 	var err error
-	for name, t := range h.all() {
+	for k, t := range h.tasks {
 		select {
 		case <-t.done:
 		case <-late.C:
-			err = fmt.Errorf("%s did not end within %s after the stop", name, h.a.config.Drain)
+			err = fmt.Errorf("%s did not end within %s after the stop", k, h.a.config.Drain)
 		}
 		if err != nil {
 			break
@@ -186,7 +181,7 @@ func (h *hosting) drain(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if e := releaseAll(limited, h.a.Pool, h.a.config.ID); e != nil {
+	if e := releaseAll(limited, h.a.Pool, h.a.Work, h.a.config.ID); e != nil {
 		h.a.Log.Warn("leases not released, they run out", "error", e)
 	}
 	return err

@@ -1,4 +1,4 @@
-package agent
+package agent_test
 
 import (
 	"cmp"
@@ -6,22 +6,23 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/leaktest"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
+	"github.com/kappactl/kappactl/reprocess"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(func() int { return pgtest.Run(m) }) }
 
-// work is a Runner and a Controller whose tasks tell when they begin and end.
+// work is a Runner and leased work whose tasks tell when they begin and end.
 type work struct {
 	mu      sync.Mutex
 	running map[string]int
@@ -51,12 +52,18 @@ func (w *work) do(ctx context.Context, name string) error {
 }
 
 func (w *work) Run(ctx context.Context, ref job.Ref) error { return w.do(ctx, ref.String()) }
-func (w *work) Control(ctx context.Context, id, _ int64) error {
-	return w.do(ctx, fmt.Sprintf("deployment %d", id))
+
+// leased are the kinds of work that the control schema has, done by w.
+func (w *work) leased() []agent.Work {
+	kinds := reprocess.NewController(reprocess.Deps{}, reprocess.Config{}).Work()
+	for i, k := range kinds {
+		kinds[i].Run = w.item(k.Name)
+	}
+	return kinds
 }
 
-func (w *work) Answer(ctx context.Context, id, _ int64) error {
-	return w.do(ctx, fmt.Sprintf("request %d", id))
+func (w *work) item(kind string) func(context.Context, int64, int64) error {
+	return func(ctx context.Context, id, _ int64) error { return w.do(ctx, fmt.Sprintf("%s %d", kind, id)) }
 }
 
 // happened are things that happened; one goroutine awaits them.
@@ -109,14 +116,14 @@ func addVersion(t *testing.T, pool *pg.Pool, number int, phase job.Phase) {
 }
 
 // start runs an agent and returns how to stop it and wait for its end.
-func start(t *testing.T, pool *pg.Pool, w *work, c Config) (*Agent, func() error) {
+func start(t *testing.T, pool *pg.Pool, w *work, c agent.Config, more ...agent.Work) (*agent.Agent, func() error) {
 	t.Helper()
 	c.Dialect, c.Poll, c.Heartbeat = 1, cmp.Or(c.Poll, 20*time.Millisecond), 50*time.Millisecond
 	if c.Lease == 0 {
 		c.Lease = time.Second
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	a := New(Deps{Pool: pool, Runner: w, Controller: w, Log: log, Now: time.Now}, c)
+	a := agent.New(agent.Deps{Pool: pool, Runner: w, Work: append(w.leased(), more...), Log: log, Now: time.Now}, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	end := make(chan error, 1)
 	go func() { end <- a.Run(ctx) }()
@@ -141,7 +148,7 @@ func TestAnAgentHostsEveryVersionWithWorkAndLeavesTheRest(t *testing.T) {
 	addVersion(t, pool, 2, job.Retired)
 	exec(t, pool, `UPDATE kappactl.version SET ended_at = now() WHERE number = 2`)
 	w := newWork()
-	_, stop := start(t, pool, w, Config{ID: "a"})
+	_, stop := start(t, pool, w, agent.Config{ID: "a"})
 	await(t, w.begins, "j/v1")
 	addVersion(t, pool, 3, job.CatchingUp)
 	await(t, w.begins, "j/v3")
@@ -170,7 +177,7 @@ func TestOnlyTheNewestDeploymentOfAVersionIsControlled(t *testing.T) {
 	addVersion(t, pool, 1, job.Standby)
 	exec(t, pool, `INSERT INTO kappactl.deployment (job, number, promote, state, flip_only) VALUES ('j', 1, 'auto', 'rolling_out', true)`)
 	w := newWork()
-	_, stop := start(t, pool, w, Config{ID: "a"})
+	_, stop := start(t, pool, w, agent.Config{ID: "a"})
 	await(t, w.begins, "deployment 2")
 	if err := stop(); err != nil {
 		t.Error(err)
@@ -183,9 +190,9 @@ func TestOnlyTheNewestDeploymentOfAVersionIsControlled(t *testing.T) {
 func TestWhatIsAskedForIsTakenUpBetweenTwoLooks(t *testing.T) {
 	pool, _ := pgtest.New(t)
 	addVersion(t, pool, 1, job.Retired)
-	exec(t, pool, `UPDATE kappactl.version SET ended_at = now()`) // nothing to do: an agent that took something up looks eagerly
+	exec(t, pool, `UPDATE kappactl.version SET ended_at = now()`) // nothing to do: an agent that has just claimed work polls eagerly
 	w := newWork()
-	_, stop := start(t, pool, w, Config{ID: "a", Poll: time.Hour, Lease: time.Hour})
+	_, stop := start(t, pool, w, agent.Config{ID: "a", Poll: time.Hour, Lease: time.Hour})
 	for _, want := range []string{"request 1", "request 2"} {
 		exec(t, pool, `INSERT INTO kappactl.request (job, number, verb) VALUES ('j', 1, 'pause')`)
 		await(t, w.begins, want)
@@ -202,21 +209,21 @@ func TestAStoppedAgentGivesUpItsLeasesAtOnce(t *testing.T) {
 	addVersion(t, pool, 1, job.Live)
 	exec(t, pool, `INSERT INTO kappactl.request (job, number, verb) VALUES ('j', 1, 'pause')`)
 	first, second := newWork(), newWork()
-	_, stop := start(t, pool, first, Config{ID: "a", Lease: time.Hour})
+	_, stop := start(t, pool, first, agent.Config{ID: "a", Lease: time.Hour})
 	await(t, first.begins, "deployment 1")
 	await(t, first.begins, "request 1")
-	_, stopSecond := start(t, pool, second, Config{ID: "b", Lease: time.Hour})
+	_, stopSecond := start(t, pool, second, agent.Config{ID: "b", Lease: time.Hour})
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
 	await(t, second.begins, "deployment 1")
-	if n, err := Alive(t.Context(), pool, 5*time.Second); err != nil || n != 1 {
+	if n, err := agent.Alive(t.Context(), pool, 5*time.Second); err != nil || n != 1 {
 		t.Errorf("%d alive (%v)", n, err)
 	}
 	if err := stopSecond(); err != nil {
 		t.Error(err)
 	}
-	if n, err := Alive(t.Context(), pool, 5*time.Second); err != nil || n != 0 {
+	if n, err := agent.Alive(t.Context(), pool, 5*time.Second); err != nil || n != 0 {
 		t.Errorf("%d alive (%v)", n, err)
 	}
 }
@@ -225,7 +232,7 @@ func TestATaskWhoseLeaseWasTakenEnds(t *testing.T) {
 	pool, _ := pgtest.New(t)
 	addVersion(t, pool, 1, job.Live)
 	w := newWork()
-	_, stop := start(t, pool, w, Config{ID: "a", Lease: 300 * time.Millisecond})
+	_, stop := start(t, pool, w, agent.Config{ID: "a", Lease: 300 * time.Millisecond})
 	await(t, w.begins, "deployment 1")
 	exec(t, pool, `UPDATE kappactl.deployment SET owner = 'other', claim = claim + 1, lease = now() + interval '1 hour'`)
 	await(t, w.ends, "deployment 1")
@@ -234,31 +241,51 @@ func TestATaskWhoseLeaseWasTakenEnds(t *testing.T) {
 	}
 }
 
-func TestAFailedTaskIsTriedAgainEverMoreSlowly(t *testing.T) {
-	now := time.Unix(1000, 0)
-	var lines strings.Builder
-	log := slog.New(slog.NewTextHandler(&lines, nil))
-	a := New(Deps{Log: log, Now: func() time.Time { return now }}, Config{ID: "a"})
-	h := &hosting{a: a, rests: map[string]rest{}, quiet: newQuiet(log, a.Now)}
-	var pauses []time.Duration
-	for range 9 {
-		done := make(chan struct{})
-		close(done)
-		h.over("version j/v1", &task{began: now, err: errors.New("no"), done: done})
-		pauses = append(pauses, h.rests["version j/v1"].until.Sub(now))
-		if h.begin(t.Context(), "version j/v1", nil) != nil {
-			t.Fatal("began while it rests")
-		}
+func TestAnItemThatFailsIsLeftToOtherAgentsWhileItBacksOff(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	addVersion(t, pool, 1, job.Retired)
+	exec(t, pool, `UPDATE kappactl.version SET ended_at = now()`)
+	failing, second := newWork(), newWork()
+	failing.fail["request 1"] = errors.New("no")
+	_, stop := start(t, pool, failing, agent.Config{ID: "a", Lease: time.Hour})
+	exec(t, pool, `INSERT INTO kappactl.request (job, number, verb) VALUES ('j', 1, 'pause')`)
+	await(t, failing.ends, "request 1")
+	_, stopSecond := start(t, pool, second, agent.Config{ID: "b"})
+	await(t, second.begins, "request 1")
+	if err := errors.Join(stop(), stopSecond()); err != nil {
+		t.Error(err)
 	}
-	if pauses[0] != restFirst || pauses[1] != 2*restFirst || pauses[8] != restMost {
-		t.Errorf("pauses %v", pauses)
+}
+
+// A package gets leases, fencing and takeover for a table of its own by describing it.
+func TestAnotherKindOfWorkNeedsOnlyADescription(t *testing.T) {
+	pool, _ := pgtest.New(t)
+	exec(t, pool, `CREATE TABLE kappactl.errand (id bigint PRIMARY KEY, due boolean, claim bigint NOT NULL DEFAULT 0, owner text, lease timestamptz)`)
+	exec(t, pool, `INSERT INTO kappactl.errand VALUES (1, true), (2, false)`)
+	first, second := newWork(), newWork()
+	errand := func(w *work) agent.Work {
+		return agent.Work{Name: "errand", Table: "kappactl.errand", Open: "r.due", Run: w.item("errand")}
 	}
-	if n := strings.Count(lines.String(), "\n"); n != 1 {
-		t.Errorf("%d log lines for the same trouble:\n%s", n, lines.String())
+	_, stop := start(t, pool, first, agent.Config{ID: "a", Poll: time.Hour, Lease: time.Hour}, errand(first))
+	await(t, first.begins, "errand 1")
+	exec(t, pool, `INSERT INTO kappactl.errand VALUES (3, true)`) // a glance finds it
+	await(t, first.begins, "errand 3")
+	_, stopSecond := start(t, pool, second, agent.Config{ID: "b", Lease: 300 * time.Millisecond}, errand(second))
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
-	h.over("version j/v1", &task{began: now})
-	if _, rests := h.rests["version j/v1"]; rests {
-		t.Error("rests after a good run")
+	await(t, second.begins, "errand 1")
+	if _, ran := first.running["errand 2"]; ran { // it has ended
+		t.Error("an item was run that was not open")
+	}
+	var claim int
+	if err := pool.QueryRow(t.Context(), `SELECT claim FROM kappactl.errand WHERE id = 1`).Scan(&claim); err != nil || claim != 2 {
+		t.Errorf("claim %d, %v; want 2: the first agent is fenced", claim, err)
+	}
+	exec(t, pool, `UPDATE kappactl.errand SET owner = 'other', claim = claim + 1, lease = now() + interval '1 hour' WHERE id = 1`)
+	await(t, second.ends, "errand 1")
+	if err := stopSecond(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -266,7 +293,7 @@ func TestAnAgentOutlivesALostDatabase(t *testing.T) {
 	pool, dsn := pgtest.New(t)
 	addVersion(t, pool, 1, job.Live)
 	w := newWork()
-	_, stop := start(t, pool, w, Config{ID: "a", Lease: time.Hour})
+	_, stop := start(t, pool, w, agent.Config{ID: "a", Lease: time.Hour})
 	await(t, w.begins, "j/v1")
 	// Every session of the database is ended, over and over; the agent's pool has to open new ones.
 	other, err := pg.Open(t.Context(), pg.Config{DSN: dsn, Application: "other"})
@@ -308,7 +335,7 @@ func TestWhatASilentAgentLeftOpenIsEnded(t *testing.T) {
 	}
 	silent, living := marked("silent"), marked("living")
 	exec(t, pool, `UPDATE kappactl.agent SET heartbeat_at = heartbeat_at + CASE id WHEN 'silent' THEN interval '-1 minute' ELSE interval '1 minute' END`)
-	_, stop := start(t, pool, newWork(), Config{ID: "a", Lease: 300 * time.Millisecond})
+	_, stop := start(t, pool, newWork(), agent.Config{ID: "a", Lease: 300 * time.Millisecond})
 	// The one is ended in its transaction; the other, which began before it, is not.
 	err := living.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
 		err := silent.ReadCommitted(t.Context(), func(tx *pg.Tx) error {

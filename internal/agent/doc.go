@@ -1,12 +1,13 @@
-// Package agent is the long-running process: it says that it is alive, finds work in PostgreSQL by one query every half
-// second, and keeps one goroutine for each piece of it.
+// Package agent is the long-running process. It writes a heartbeat, polls PostgreSQL for work every half second, and
+// runs one goroutine for each piece of it.
 //
-//   - A version that replays or follows its topics gets a Runner. Every agent runs every version; how they share its
-//     partitions and segments is the runner's business.
-//   - The newest deployment of a version that has not ended gets a Controller, in one agent at a time, by lease.
-//   - A request that nobody has answered is done by one agent at a time, by lease.
+//   - A version that replays or follows its topics gets a Runner. Every agent runs every version; the runners share its
+//     partitions and segments between them.
+//   - Work is a table of items, such as deployments and requests. One agent at a time works on an item, by lease. The packages
+//     that own these tables describe them; a new kind of work is one more Work.
 //
-// Any agent may die at any moment: its leases run out and another goes on from the rows. An agent that is told to stop
-// finishes what is in hand and gives its leases up, so that others take over at once. When the database is away it
-// stops what it can no longer own, tries again ever more slowly, and says so in few words.
+// Any agent may die at any moment: its leases expire and another agent continues from the rows. An agent that is told
+// to stop finishes running work and releases its leases, so that others take over at once. While the database is
+// unreachable it stops what it can no longer own, retries with growing pauses, and logs a repeated error only
+// periodically.
 package agent

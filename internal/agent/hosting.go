@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -10,68 +9,44 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// claimAtOnce bounds how many deployments one look claims, so that several agents share them.
-const claimAtOnce = 4
-
-// hosting is the tasks of an agent. The goroutine of host owns it.
-type hosting struct {
-	a           *Agent
-	runners     map[job.Ref]*task
-	deployments map[int64]*task
-	requests    map[int64]*task
-	rests       map[string]rest // of tasks that ended with an error
-	quiet       *quiet
-	renewed     time.Time // when the leases were last prolonged
-	eager       time.Time // looks are frequent until then
-	newest      asked     // at the last glance
-}
-
-// task is one goroutine at work.
-type task struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-	began  time.Time
-	err    error // set before done is closed
-}
-
-func (t *task) ended() bool {
-	select {
-	case <-t.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// rest is when a task that ended with an error may begin again.
-type rest struct {
-	until    time.Time
-	failures int
-}
-
+// claimFirst bounds how many items of a kind one poll claims, so that several agents share them. As long as there are
+// more, each poll may claim twice as many as the previous one, up to claimMost. Agents that double in step still share
+// evenly, and a thousand items are claimed within about ten polls.
 const (
-	restFirst = 500 * time.Millisecond
-	restMost  = 30 * time.Second
-	restReset = time.Minute // a task that ran this long begins afresh
+	claimFirst = 4
+	claimMost  = 256
 )
 
-func (h *hosting) all() map[string]*task {
-	out := map[string]*task{}
-	for ref, t := range h.runners {
-		out["version "+ref.String()] = t
+// claimNext returns how many items the next poll may claim, after one that was allowed limit items and got so many.
+func claimNext(limit, got int) int {
+	if got < limit {
+		return claimFirst
 	}
-	for id, t := range h.deployments {
-		out[fmt.Sprintf("deployment %d", id)] = t
-	}
-	for id, t := range h.requests {
-		out[fmt.Sprintf("request %d", id)] = t
-	}
-	return out
+	return min(2*limit, claimMost)
 }
 
-// look compares the work that there is with the tasks at hand.
+// hosting is the set of running tasks of an agent. The goroutine of host owns it.
+type hosting struct {
+	a        *Agent
+	tasks    map[key]*task
+	backoffs map[key]backoff // of tasks that ended with an error
+	quiet    *quiet
+	renewed  time.Time      // when the leases were last renewed
+	eager    time.Time      // poll frequently until then
+	newest   []int64        // highest id of each kind of work, at the last glance
+	limits   map[string]int // items that the next poll may claim, by Work.Name
+}
+
+func newHosting(a *Agent) *hosting {
+	return &hosting{
+		a: a, tasks: map[key]*task{}, backoffs: map[key]backoff{}, quiet: newQuiet(a.Log, a.Now), renewed: a.Now(),
+		newest: make([]int64, len(a.Work)), limits: map[string]int{},
+	}
+}
+
+// look starts and ends tasks to match the available work.
 func (h *hosting) look(ctx context.Context) error {
-	// Not cut short by a stop: a claim in doubt would keep its row from others for a whole lease.
+	// A stop must not interrupt this: a claim of unknown outcome would block its row for a whole lease.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(h.a.config.Lease/3, time.Second))
 	defer cancel()
 	if err := h.reap(limited); err != nil {
@@ -83,15 +58,18 @@ func (h *hosting) look(ctx context.Context) error {
 	if err := h.versions(ctx, limited); err != nil {
 		return err
 	}
-	if err := h.claim(ctx, limited); err != nil {
-		return err
+	for _, w := range h.a.Work {
+		if err := h.claim(ctx, limited, w); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// pause waits for d, or until ctx ends. With glances it also ends soon after something new was asked for.
+// pause waits for d, or until ctx ends. With glances it also ends soon after a new request.
 func (h *hosting) pause(ctx context.Context, d time.Duration, glances bool) {
-	limited, cancel := context.WithTimeout(ctx, d) // also of a glance that is not answered: leases are renewed by looks
+	// also bounds an unanswered glance: the next poll has to renew leases
+	limited, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	tick := time.NewTicker(glanceEvery)
 	defer tick.Stop()
@@ -107,195 +85,125 @@ func (h *hosting) pause(ctx context.Context, d time.Duration, glances bool) {
 	}
 }
 
-// glance says whether something was asked for since the last one. That the database is away shows at the next look.
+// glance reports whether there is a new request since the last glance. The next poll reports an unreachable database.
 func (h *hosting) glance(ctx context.Context) bool {
-	now, err := readAsked(ctx, h.a.Pool)
-	if err != nil || now == h.newest {
+	now, err := readNewest(ctx, h.a.Pool, h.a.Work)
+	if err != nil || slices.Equal(now, h.newest) {
 		return false
 	}
 	h.newest = now
 	return true
 }
 
-// begin starts f unless it rests after an error.
-func (h *hosting) begin(ctx context.Context, name string, f func(context.Context) error) *task {
-	if h.a.Now().Before(h.rests[name].until) {
-		return nil
-	}
-	own, cancel := context.WithCancel(ctx)
-	t := &task{cancel: cancel, done: make(chan struct{}), began: h.a.Now()}
-	go func() {
-		defer close(t.done)
-		defer cancel()
-		t.err = f(own)
-	}()
-	return t
-}
-
-// over notes how a task ended, and says whether it may begin again at once.
-func (h *hosting) over(name string, t *task) {
-	now := h.a.Now()
-	if t.err == nil {
-		delete(h.rests, name)
-		return
-	}
-	r := h.rests[name]
-	if now.Sub(t.began) >= restReset {
-		r.failures = 0
-	}
-	pause := min(restFirst<<min(r.failures, 10), restMost)
-	r.failures++
-	r.until = now.Add(pause)
-	h.rests[name] = r
-	h.quiet.failed(name, t.err, "again_in", pause.String())
-}
-
-// reap takes the tasks that ended out of the books and gives up their leases.
+// reap removes the tasks that have ended and releases their leases.
 func (h *hosting) reap(ctx context.Context) error {
-	for ref, t := range h.runners {
-		if t.ended() {
-			h.over("version "+ref.String(), t)
-			delete(h.runners, ref)
+	for k, t := range h.tasks {
+		if !t.ended() {
+			continue
 		}
-	}
-	for id, t := range h.deployments {
-		if t.ended() {
-			if err := releaseDeployment(ctx, h.a.Pool, h.a.config.ID, id); err != nil {
+		if i := slices.IndexFunc(h.a.Work, func(w Work) bool { return w.Name == k.kind }); i >= 0 {
+			if err := release(ctx, h.a.Pool, h.a.Work[i], h.a.config.ID, k.id); err != nil {
 				return err
 			}
-			h.over(fmt.Sprintf("deployment %d", id), t)
-			delete(h.deployments, id)
 		}
-	}
-	for id, t := range h.requests {
-		if t.ended() {
-			if err := releaseRequest(ctx, h.a.Pool, h.a.config.ID, id); err != nil {
-				return err
-			}
-			h.over(fmt.Sprintf("request %d", id), t)
-			delete(h.requests, id)
-		}
+		h.over(k, t)
 	}
 	return nil
 }
 
-// renew prolongs the leases when a third of them is over, and ends the tasks whose lease is gone. When they could not be
-// prolonged for a whole lease, others may own them: everything under a lease ends. (What it would still write is fenced.)
+// renew renews the leases when a third of their time is over, and ends the tasks whose lease was lost. If renewal
+// failed for a whole lease, other agents may own them, and all leased tasks end. (Their later writes are fenced off.)
 func (h *hosting) renew(ctx context.Context) error {
 	now := h.a.Now()
 	if now.Sub(h.renewed) < h.a.config.Lease/3 {
 		return nil
 	}
-	deployments, requests, err := renewAll(ctx, h.a.Pool, h.a.config.ID, h.a.config.Lease)
+	held, err := renewAll(ctx, h.a.Pool, h.a.Work, h.a.config.ID, h.a.config.Lease)
 	if err != nil {
 		if now.Sub(h.renewed) >= h.a.config.Lease {
-			end(h.deployments, nil)
-			end(h.requests, nil)
+			h.keepOnly(nil)
 		}
 		return err
 	}
 	h.renewed = now
-	end(h.deployments, deployments)
-	end(h.requests, requests)
+	h.keepOnly(held)
 	if err := h.unlock(ctx); err != nil {
 		h.quiet.failed("end what silent agents left open", err)
 	}
 	return nil
 }
 
-// unlock ends the transactions in which agents that give no sign of life stand still: what they had locked is wanted by those who took
-// over. One that lives after all tries again.
+// keepOnly ends the tasks of leased items that are not in held.
+func (h *hosting) keepOnly(held map[key]bool) {
+	for k, t := range h.tasks {
+		if k.kind != "" && !held[k] {
+			t.cancel()
+		}
+	}
+}
+
+// unlock terminates transactions left open by agents without a heartbeat, because their successors need the locks. An
+// agent that is alive after all retries.
 func (h *hosting) unlock(ctx context.Context) error {
-	within := max(h.a.config.Lease, aliveWithin*h.a.config.Heartbeat)
+	within := max(h.a.config.Lease, missedHeartbeats*h.a.config.Heartbeat)
 	silent, err := silentAgents(ctx, h.a.Pool, h.a.config.ID, within)
 	if err != nil || len(silent) == 0 {
 		return err
 	}
 	n, err := pg.EndStuck(ctx, h.a.Pool, silent, within)
 	if n > 0 {
-		h.a.Log.Warn("transactions of agents that give no sign of life were ended", "transactions", n)
+		h.a.Log.Warn("ended transactions of agents without a heartbeat", "transactions", n)
 	}
 	return err
 }
 
-// end cancels the tasks that are not in kept.
-func end(tasks map[int64]*task, kept []int64) {
-	for id, t := range tasks {
-		if !slices.Contains(kept, id) {
-			t.cancel()
-		}
-	}
-}
-
-// versions keeps a runner for each version that has work. Which of them replay at once is the runners' to agree on.
+// versions keeps a runner for each version that has work. The runners agree on which of them replay at once.
 func (h *hosting) versions(ctx, limited context.Context) error {
 	found, err := readVersions(limited, h.a.Pool, h.a.config.Dialect)
 	if err != nil {
 		return err
 	}
-	wanted := map[job.Ref]bool{}
+	wanted := map[key]bool{}
 	for _, v := range found {
-		wanted[v.ref()] = true
+		wanted[key{ref: v.ref()}] = true
 	}
-	for ref, t := range h.runners {
-		if !wanted[ref] {
+	for k, t := range h.tasks {
+		if k.kind == "" && !wanted[k] {
 			t.cancel()
 		}
 	}
 	for _, v := range found {
-		ref := v.ref()
-		if _, running := h.runners[ref]; running || !wanted[ref] {
-			continue
-		}
-		t := h.begin(ctx, "version "+ref.String(), func(ctx context.Context) error { return h.a.Runner.Run(ctx, ref) })
-		if t != nil {
-			h.runners[ref] = t
-		}
+		h.follow(ctx, v.ref())
 	}
 	return nil
 }
 
-// claim takes deployments and requests that nobody holds.
-func (h *hosting) claim(ctx, limited context.Context) error {
-	deployments, err := claimDeployments(limited, h.a.Pool, h.a.config.ID, h.a.config.Lease, claimAtOnce, h.resting("deployment"))
+// follow starts the runner of a version unless it runs or backs off.
+func (h *hosting) follow(ctx context.Context, ref job.Ref) {
+	k := key{ref: ref}
+	if _, running := h.tasks[k]; !running && !h.backsOff(k) {
+		h.start(ctx, k, func(ctx context.Context) error { return h.a.Runner.Run(ctx, ref) })
+	}
+}
+
+// claim claims items of a kind that no agent holds and starts to work on them.
+func (h *hosting) claim(ctx, limited context.Context, w Work) error {
+	limit := max(h.limits[w.Name], claimFirst)
+	items, err := claim(limited, h.a.Pool, w, h.a.config.ID, h.a.config.Lease, limit, h.backingOff(w.Name))
 	if err != nil {
 		return err
 	}
-	if len(deployments) > 0 {
+	h.limits[w.Name] = claimNext(limit, len(items))
+	if w.Eager && len(items) > 0 {
 		h.eager = h.a.Now().Add(eagerFor)
 	}
-	for _, c := range deployments {
-		h.take(ctx, h.deployments, "deployment", c, h.a.Controller.Control)
-	}
-	requests, err := claimRequests(limited, h.a.Pool, h.a.config.ID, h.a.config.Lease, claimAtOnce, h.resting("request"))
-	if err != nil {
-		return err
-	}
-	for _, c := range requests {
-		h.take(ctx, h.requests, "request", c, h.a.Controller.Answer)
+	for _, i := range items {
+		k := key{kind: w.Name, id: i.ID}
+		if old, ok := h.tasks[k]; ok { // of an older claim of the same row, which was lost
+			old.cancel()
+			<-old.done
+		}
+		h.start(ctx, k, func(ctx context.Context) error { return w.Run(ctx, i.ID, i.Claim) })
 	}
 	return nil
-}
-
-// take begins the work on a row just claimed. A task under an older claim of the same row has lost it.
-func (h *hosting) take(ctx context.Context, tasks map[int64]*task, kind string, c claimed, f func(ctx context.Context, id, claim int64) error) {
-	if old, ok := tasks[c.ID]; ok {
-		old.cancel()
-		<-old.done
-	}
-	delete(h.rests, fmt.Sprintf("%s %d", kind, c.ID))
-	tasks[c.ID] = h.begin(ctx, kind, func(ctx context.Context) error { return f(ctx, c.ID, c.Claim) })
-}
-
-// resting are the ids of a kind that ended with an error a moment ago; others may take them meanwhile.
-func (h *hosting) resting(kind string) []int64 {
-	now := h.a.Now()
-	out := []int64{}
-	for name, r := range h.rests {
-		var id int64
-		if n, err := fmt.Sscanf(name, kind+" %d", &id); n == 1 && err == nil && now.Before(r.until) {
-			out = append(out, id)
-		}
-	}
-	return out
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// sayAgainAfter is how long the same trouble is not said again.
+// sayAgainAfter is how long a repeated error is not logged again.
 const sayAgainAfter = 30 * time.Second
 
-// quiet logs the same trouble once in a while and its end once. One goroutine owns it.
+// quiet logs a repeated error periodically, and its end once. One goroutine owns it.
 type quiet struct {
 	log      *slog.Logger
 	now      func() time.Time
 	said     map[string]time.Time
 	texts    map[string]string
-	failures int // in a row, of outcome
+	failures int // consecutive, of outcome
 	since    time.Time
 }
 
@@ -22,7 +22,7 @@ func newQuiet(log *slog.Logger, now func() time.Time) *quiet {
 	return &quiet{log: log, now: now, said: map[string]time.Time{}, texts: map[string]string{}}
 }
 
-// outcome counts the failures of one thing that is done over and over.
+// outcome counts the failures of a repeated action.
 func (q *quiet) outcome(what string, err error) {
 	if err != nil {
 		if q.failures == 0 {
@@ -39,13 +39,13 @@ func (q *quiet) outcome(what string, err error) {
 	}
 }
 
-// failed logs an error unless the same was said a moment ago.
+// failed logs an error unless it was logged recently.
 func (q *quiet) failed(what string, err error, args ...any) {
 	now := q.now()
 	if at, ok := q.said[what]; ok && q.texts[what] == err.Error() && now.Sub(at) < sayAgainAfter {
 		return
 	}
-	for k, at := range q.said { // what was not said for long is forgotten
+	for k, at := range q.said { // forget errors that have not been logged for long
 		if now.Sub(at) > 10*sayAgainAfter {
 			delete(q.said, k)
 			delete(q.texts, k)

@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,13 +15,14 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// forgetAfter is how old the row of an agent that died may become.
+// forgetAfter is the age at which the row of a dead agent is deleted.
 const forgetAfter = "1 hour"
 
-// Alive counts the agents whose heartbeat is younger than within and that are not about to stop.
+// Alive returns the number of agents with a heartbeat younger than within that are not stopping.
 func Alive(ctx context.Context, db pg.DB, within time.Duration) (int, error) {
 	var n int
-	err := db.QueryRow(ctx, `SELECT count(*) FROM kappactl.agent WHERE NOT draining AND heartbeat_at > clock_timestamp() - @within::interval`,
+	err := db.QueryRow(ctx, `SELECT count(*) FROM kappactl.agent WHERE NOT draining
+		AND heartbeat_at > clock_timestamp() - @within::interval`,
 		pgx.NamedArgs{"within": pg.Interval(within)}).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count agents: %w", err)
@@ -26,15 +30,47 @@ func Alive(ctx context.Context, db pg.DB, within time.Duration) (int, error) {
 	return n, nil
 }
 
-// Living is an agent that is alive and not about to stop.
-type Living struct {
-	ID    string
-	Hooks map[string]string // digests of its hooks by name; nil: its release does not say
+// Role returns the PostgreSQL role of the control schema's agents; empty if unknown.
+func Role(ctx context.Context, db pg.DB) string {
+	var role string
+	if err := db.QueryRow(ctx,
+		`SELECT role FROM kappactl.agent ORDER BY draining, heartbeat_at DESC LIMIT 1`).Scan(&role); err != nil {
+		return "" // no control schema, or no right to read it
+	}
+	return role
 }
 
-// Roster lists the agents that Alive counts, by id.
+// Beats returns an error unless the agent with that id has written a heartbeat within the given time and is not
+// stopping.
+func Beats(ctx context.Context, db pg.DB, id string, within time.Duration) error {
+	var late, draining bool
+	err := db.QueryRow(ctx, `SELECT heartbeat_at < clock_timestamp() - @within::interval, draining FROM kappactl.agent
+		WHERE id = @id`,
+		pgx.NamedArgs{"id": id, "within": pg.Interval(within)}).Scan(&late, &draining)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return errors.New("the agent has written no heartbeat yet")
+	case err != nil:
+		return fmt.Errorf("read the agent's heartbeat: %w", err)
+	case draining:
+		return errors.New("the agent is about to stop")
+	case late:
+		return fmt.Errorf("the agent has written no heartbeat for %s", within)
+	}
+	return nil
+}
+
+// Living is an agent that is alive and not stopping.
+type Living struct {
+	ID    string
+	Hooks map[string]string // digests of its hooks by name; nil: its release does not report them
+}
+
+// Roster returns the agents that Alive counts, by id.
 func Roster(ctx context.Context, db pg.DB, within time.Duration) ([]Living, error) {
-	rows, err := db.Query(ctx, `SELECT id, hooks FROM kappactl.agent WHERE NOT draining AND heartbeat_at > clock_timestamp() - @within::interval ORDER BY id`,
+	rows, err := db.Query(ctx,
+		`SELECT id, hooks FROM kappactl.agent WHERE NOT draining AND heartbeat_at > clock_timestamp() - @within::interval
+			ORDER BY id`,
 		pgx.NamedArgs{"within": pg.Interval(within)})
 	if err != nil {
 		return nil, fmt.Errorf("list agents: %w", err)
@@ -46,8 +82,18 @@ func Roster(ctx context.Context, db pg.DB, within time.Duration) ([]Living, erro
 	return out, nil
 }
 
+// IDs returns the ids of the agents that Alive counts.
+func IDs(ctx context.Context, db pg.DB, within time.Duration) ([]string, error) {
+	roster, err := Roster(ctx, db, within)
+	ids := make([]string, len(roster))
+	for i, a := range roster {
+		ids[i] = a.ID
+	}
+	return ids, err
+}
+
 func writeHeartbeat(ctx context.Context, db pg.DB, c Config, draining bool) error {
-	var hooks *string // null: not said
+	var hooks *string // null: not reported
 	if c.Hooks != nil {
 		text, err := json.Marshal(c.Hooks)
 		if err != nil {
@@ -56,7 +102,8 @@ func writeHeartbeat(ctx context.Context, db pg.DB, c Config, draining bool) erro
 		said := string(text)
 		hooks = &said
 	}
-	_, err := db.Exec(ctx, `WITH old AS (DELETE FROM kappactl.agent WHERE heartbeat_at < clock_timestamp() - @forget::interval AND id <> @id)
+	_, err := db.Exec(ctx, `WITH old AS (DELETE FROM kappactl.agent
+		WHERE heartbeat_at < clock_timestamp() - @forget::interval AND id <> @id)
 		INSERT INTO kappactl.agent (id, host, pid, release, http, capacity, dialects, draining, hooks)
 		VALUES (@id, @host, @pid, @release, @http, @capacity, ARRAY[@dialect::integer], @draining, @hooks::jsonb)
 		ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp(), draining = excluded.draining`,
@@ -70,9 +117,10 @@ func writeHeartbeat(ctx context.Context, db pg.DB, c Config, draining bool) erro
 	return nil
 }
 
-// silentAgents are the agents, but for the given one, without a heartbeat within.
+// silentAgents returns the agents, except the given one, without a heartbeat within the given time.
 func silentAgents(ctx context.Context, db pg.DB, but string, within time.Duration) ([]string, error) {
-	rows, err := db.Query(ctx, `SELECT id FROM kappactl.agent WHERE heartbeat_at < clock_timestamp() - @within::interval AND id <> @id`,
+	rows, err := db.Query(ctx,
+		`SELECT id FROM kappactl.agent WHERE heartbeat_at < clock_timestamp() - @within::interval AND id <> @id`,
 		pgx.NamedArgs{"within": pg.Interval(within), "id": but})
 	if err != nil {
 		return nil, fmt.Errorf("look for agents without a heartbeat: %w", err)
@@ -98,8 +146,8 @@ type versionRow struct {
 
 func (v versionRow) ref() job.Ref { return job.Ref{Job: job.Name(v.Job), Number: job.Number(v.Number)} }
 
-// readVersions lists the versions that have work for a runner of this dialect; replays in the order in which they
-// share the budget. A version that is being built keeps its runner, which then follows live without a start.
+// readVersions returns the versions that have work for a runner of this dialect, replays in the order in which they
+// share the budget. A version that is being built keeps its runner, which later follows live without a restart.
 func readVersions(ctx context.Context, db pg.DB, dialect int) ([]versionRow, error) {
 	phases := []string{string(job.Replaying), string(job.Building)}
 	for _, p := range job.Phases() {
@@ -120,77 +168,56 @@ func readVersions(ctx context.Context, db pg.DB, dialect int) ([]versionRow, err
 	return out, nil
 }
 
-// asked are the newest deployment and request that there are.
-type asked struct {
-	Deployment int64
-	Request    int64
+// readNewest reads the highest id of each kind of work.
+func readNewest(ctx context.Context, db pg.DB, works []Work) ([]int64, error) {
+	highest := make([]string, len(works))
+	for i, w := range works {
+		highest[i] = "coalesce((SELECT max(id) FROM " + w.Table + "), 0)"
+	}
+	var ids []int64
+	err := db.QueryRow(ctx, "SELECT ARRAY["+strings.Join(highest, ", ")+"]::bigint[]").Scan(&ids)
+	return ids, err
 }
 
-func readAsked(ctx context.Context, db pg.DB) (asked, error) {
-	var a asked
-	err := db.QueryRow(ctx, `SELECT (SELECT coalesce(max(id), 0) FROM kappactl.deployment), (SELECT coalesce(max(id), 0) FROM kappactl.request)`).
-		Scan(&a.Deployment, &a.Request)
-	return a, err
-}
-
-// claimed is a row under a claim of ours.
-type claimed struct {
+// item is a row claimed by this agent.
+type item struct {
 	ID    int64
 	Claim int64
 }
 
-func deploymentLease() pg.Leased {
-	return pg.Leased{Table: "kappactl.deployment", Key: "id", Order: "r.id", Columns: "r.id, r.claim"}
-}
-
-func requestLease() pg.Leased {
-	return pg.Leased{Table: "kappactl.request", Key: "id", Order: "r.id", Columns: "r.id, r.claim"}
-}
-
-// claimDeployments takes the deployments that govern a version that has not ended.
-func claimDeployments(ctx context.Context, db pg.DB, owner string, ttl time.Duration, limit int, but []int64) ([]claimed, error) {
-	return pg.Claim[claimed](ctx, db, deploymentLease(), owner, ttl, limit, `r.id <> ALL(@but)
-		AND EXISTS (SELECT 1 FROM kappactl.version v WHERE v.job = r.job AND v.number = r.number AND v.ended_at IS NULL)
-		AND NOT EXISTS (SELECT 1 FROM kappactl.deployment n WHERE n.job = r.job AND n.number = r.number AND n.id > r.id)`,
+// claim claims up to limit open items that no agent holds, except those in but.
+func claim(ctx context.Context, db pg.DB, w Work, owner string, ttl time.Duration, limit int, but []int64) ([]item,
+	error,
+) {
+	return pg.Claim[item](ctx, db, w.lease(), owner, ttl, limit, "r.id <> ALL(@but) AND ("+w.Open+")",
 		pgx.NamedArgs{"but": but})
 }
 
-func claimRequests(ctx context.Context, db pg.DB, owner string, ttl time.Duration, limit int, but []int64) ([]claimed, error) {
-	return pg.Claim[claimed](ctx, db, requestLease(), owner, ttl, limit, `r.id <> ALL(@but) AND r.answered_at IS NULL`, pgx.NamedArgs{"but": but})
-}
-
-// renewAll prolongs every lease of owner and returns the ids that it still holds.
-func renewAll(ctx context.Context, db pg.DB, owner string, ttl time.Duration) (deployments, requests []int64, err error) {
-	d, err := pg.Renew[claimed](ctx, db, deploymentLease(), owner, ttl, `true`, nil)
-	if err != nil {
-		return nil, nil, err
+// renewAll renews every lease of owner and returns the items that it still holds.
+func renewAll(ctx context.Context, db pg.DB, works []Work, owner string, ttl time.Duration) (map[key]bool, error) {
+	held := map[key]bool{}
+	for _, w := range works {
+		items, err := pg.Renew[item](ctx, db, w.lease(), owner, ttl, cmp.Or(w.Held, "true"), nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range items {
+			held[key{kind: w.Name, id: i.ID}] = true
+		}
 	}
-	r, err := pg.Renew[claimed](ctx, db, requestLease(), owner, ttl, `r.answered_at IS NULL`, nil)
-	if err != nil {
-		return nil, nil, err
+	return held, nil
+}
+
+// release releases one item of owner.
+func release(ctx context.Context, db pg.DB, w Work, owner string, id int64) error {
+	return pg.Release(ctx, db, w.lease(), owner, "r.id = @id", pgx.NamedArgs{"id": id})
+}
+
+// releaseAll releases every item of owner.
+func releaseAll(ctx context.Context, db pg.DB, works []Work, owner string) error {
+	var errs []error
+	for _, w := range works {
+		errs = append(errs, pg.Release(ctx, db, w.lease(), owner, "true", nil))
 	}
-	return ids(d), ids(r), nil
-}
-
-func ids(rows []claimed) []int64 {
-	out := make([]int64, len(rows))
-	for i, r := range rows {
-		out[i] = r.ID
-	}
-	return out
-}
-
-func releaseDeployment(ctx context.Context, db pg.DB, owner string, id int64) error {
-	return pg.Release(ctx, db, deploymentLease(), owner, `r.id = @id`, pgx.NamedArgs{"id": id})
-}
-
-func releaseRequest(ctx context.Context, db pg.DB, owner string, id int64) error {
-	return pg.Release(ctx, db, requestLease(), owner, `r.id = @id`, pgx.NamedArgs{"id": id})
-}
-
-func releaseAll(ctx context.Context, db pg.DB, owner string) error {
-	if err := pg.Release(ctx, db, deploymentLease(), owner, `true`, nil); err != nil {
-		return err
-	}
-	return pg.Release(ctx, db, requestLease(), owner, `true`, nil)
+	return errors.Join(errs...)
 }

@@ -195,6 +195,23 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+func TestThePartsOfReprocessStaySmall(t *testing.T) {
+	lines := map[string]int{}
+	for _, s := range sources(t) {
+		if !s.test() && strings.HasPrefix(s.pkg+"/", "reprocess/") {
+			lines[s.pkg] += s.lines
+		}
+	}
+	if len(lines) < 2 {
+		t.Fatal("reprocess has no parts: this test checks nothing")
+	}
+	for pkg, n := range lines {
+		if n > maxPartLines {
+			t.Errorf("%s has %d lines of production code, more than %d: move what does not need the rest to a part below it", pkg, n, maxPartLines)
+		}
+	}
+}
+
 func TestPackagesSayWhatTheyAre(t *testing.T) {
 	said := map[string]bool{}
 	for _, s := range sources(t) {

@@ -1,5 +1,5 @@
-// Package certtest makes the certificates that tests of TLS need: an authority, a server and a client, and an authority
-// that nobody should trust.
+// Package certtest creates certificates for tests of TLS: an authority, a server and a client, and an authority that is
+// not trusted.
 package certtest
 
 import (
@@ -35,7 +35,8 @@ func Make(t testing.TB, client string, hosts ...string) Files {
 	server := m.leaf(ca, "server", "server", hosts)
 	m.leaf(ca, "client", client, nil)
 	f := Files{
-		CA: ca.path, OtherCA: other.path, ServerCert: server.path, ServerKey: m.path("server.key"), Server: m.path("server.both"),
+		CA: ca.path, OtherCA: other.path, ServerCert: server.path, ServerKey: m.path("server.key"),
+		Server:     m.path("server.both"),
 		ClientCert: m.path("client.pem"), ClientKey: m.path("client.key"),
 	}
 	var both []byte
@@ -95,7 +96,7 @@ func (m *maker) leaf(by pair, name, common string, hosts []string) pair {
 	return m.sign(name, by, c)
 }
 
-// sign writes NAME.pem and NAME.key. A certificate that nobody signs signs itself.
+// sign writes NAME.pem and NAME.key. Without by, the certificate is self-signed.
 func (m *maker) sign(name string, by pair, c *x509.Certificate) pair {
 	m.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

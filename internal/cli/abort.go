@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 func newAbort(a *app, run func(context.Context, actOptions) error) *cobra.Command {
@@ -20,5 +20,5 @@ touched. Once the view reads the version it is too late: use rollback.`,
 }
 
 func runAbort(ctx context.Context, o actOptions) error {
-	return o.act(reprocess.Abort).run(ctx)
+	return o.act(ledger.Abort).run(ctx)
 }

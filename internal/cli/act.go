@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 const (
@@ -21,27 +23,31 @@ const (
 // act is a request to the agents: it is written down, one of them does it and answers.
 type act struct {
 	*app
-	verb   reprocess.Verb
+	verb   ledger.Verb
 	target target
-	args   reprocess.Args
+	args   ledger.Args
 	dryRun bool
 	// waitAgent is how long an agent is waited for.
 	waitAgent time.Duration
 	// confirm is asked with the version before anything is written; nil asks nothing.
 	confirm func(job.Ref) error
+	// agreed is whether --yes was given.
+	agreed bool
 }
 
 // actResult is what an act prints.
 type actResult struct {
-	Job      job.Name       `json:"job"`
-	Version  string         `json:"version"`
-	Verb     reprocess.Verb `json:"verb"`
-	ExitCode job.ExitCode   `json:"exit_code"`
-	Message  string         `json:"message"`
-	Next     string         `json:"next"`
-	DryRun   bool           `json:"dry_run"`
+	Job      job.Name     `json:"job"`
+	Version  string       `json:"version"`
+	Verb     ledger.Verb  `json:"verb"`
+	ExitCode job.ExitCode `json:"exit_code"`
+	Message  string       `json:"message"`
+	// MessageCode is empty where the message is not an agent's.
+	MessageCode reason.Code `json:"message_code"`
+	Next        string      `json:"next"`
+	DryRun      bool        `json:"dry_run"`
 	// Checks are those of a version that checks keep from being promoted, with what each said.
-	Checks []reprocess.CheckStatus `json:"checks,omitempty"`
+	Checks []status.Check `json:"checks,omitempty"`
 }
 
 func (a act) run(ctx context.Context) error {
@@ -71,11 +77,11 @@ func (a act) do(ctx context.Context, c *client) (actResult, error) {
 	if err != nil {
 		return actResult{}, err
 	}
-	if a.dryRun {
-		return a.plan(ctx, c, ref)
-	}
 	if err := c.needAgent(ctx, a.waitAgent); err != nil {
 		return actResult{}, err
+	}
+	if a.dryRun {
+		return a.tried(ctx, c, ref)
 	}
 	notes, err := a.notes(ctx, c, ref)
 	if err != nil {
@@ -89,35 +95,56 @@ func (a act) do(ctx context.Context, c *client) (actResult, error) {
 			return actResult{}, err
 		}
 	}
+	return a.asked(ctx, c, ref)
+}
+
+// asked writes the request and returns the answer.
+func (a act) asked(ctx context.Context, c *client, ref job.Ref) (actResult, error) {
 	answer, err := a.ask(ctx, c, ref)
 	if err != nil {
 		return actResult{}, err
 	}
 	result := actResult{
-		Job: ref.Job, Version: ref.Number.String(), Verb: a.verb, ExitCode: answer.Code, Message: answer.Text, Next: answer.Next,
+		Job: ref.Job, Version: ref.Number.String(), Verb: a.verb, ExitCode: answer.Code, Message: answer.Text(),
+		MessageCode: answer.Reason.Code,
+		Next:        answer.Next, DryRun: a.dryRun,
+	}
+	if a.agreed && answer.Reason.Code == reason.CodeInsideWindow {
+		result.Next += " --yes"
 	}
 	if answer.Code == job.ExitChecks {
-		result.Checks = checksOf(ctx, c, reprocess.Deployment{Job: ref.Job, Number: ref.Number})
+		result.Checks = checksOf(ctx, c, ledger.Deployment{Job: ref.Job, Number: ref.Number})
 	}
 	return result, nil
 }
 
+// tried lets an agent do the act up to its commit and roll it back: a refusal is that of the act, and otherwise the result describes
+// what the act would do.
+func (a act) tried(ctx context.Context, c *client, ref job.Ref) (actResult, error) {
+	a.args.DryRun = true
+	result, err := a.asked(ctx, c, ref)
+	if err != nil || result.ExitCode != job.ExitOK {
+		return result, err
+	}
+	return a.plan(ctx, c, ref)
+}
+
 // notes are what a person should know before the act.
 func (a act) notes(ctx context.Context, c *client, ref job.Ref) ([]string, error) {
-	if a.verb != reprocess.Promote {
+	if a.verb != ledger.Promote {
 		return nil, nil
 	}
 	return c.store.BeforePromote(ctx, views(), ref)
 }
 
 // ask writes the request and waits for the answer.
-func (a act) ask(ctx context.Context, c *client, ref job.Ref) (*reprocess.Answer, error) {
-	return a.answered(ctx, c, reprocess.Request{Job: ref.Job, Number: ref.Number, Verb: a.verb, Args: a.args, By: a.by()},
+func (a act) ask(ctx context.Context, c *client, ref job.Ref) (*ledger.Answer, error) {
+	return a.answered(ctx, c, ledger.Request{Job: ref.Job, Number: ref.Number, Verb: a.verb, Args: a.args, By: a.by()},
 		fmt.Sprintf("kappactl status %s   # the request stands; an agent goes on with it", ref.Job))
 }
 
 // answered writes a request and waits for its answer; comeBack is what to run when that takes too long.
-func (a *app) answered(ctx context.Context, c *client, r reprocess.Request, comeBack string) (*reprocess.Answer, error) {
+func (a *app) answered(ctx context.Context, c *client, r ledger.Request, comeBack string) (*ledger.Answer, error) {
 	id, err := c.store.Ask(ctx, r)
 	if err != nil {
 		return nil, err
@@ -151,36 +178,22 @@ func (r actResult) print(w io.Writer) error {
 	return err
 }
 
-// plan says what the act would be about; the agent decides by the state of the moment in which it acts.
+// plan describes what an act would do, after a dry run of it has passed.
 func (a act) plan(ctx context.Context, c *client, ref job.Ref) (actResult, error) {
-	status, err := c.store.Status(ctx, ref.Job)
+	of, err := c.store.Status(ctx, ref.Job)
 	if err != nil {
 		return actResult{}, err
 	}
-	v, err := versionOf(status, ref.Number)
+	v, err := versionOf(of, ref.Number)
 	if err != nil {
 		return actResult{}, err
-	}
-	live := "nothing"
-	if status.Live != nil {
-		live = *status.Live
-	}
-	would := map[reprocess.Verb]string{
-		reprocess.Promote:  fmt.Sprintf("run the checks at equal offsets, then make %s read %s in place of %s", status.View, v.Version, live),
-		reprocess.Rollback: fmt.Sprintf("make %s read %s in place of %s", status.View, v.Version, live),
-		reprocess.Abort:    "stop its work and drop its table",
-		reprocess.Pause:    "stop its work and keep its positions",
-		reprocess.Resume:   "go on at its positions",
-		reprocess.Retire:   "stop its work, drop its table " + ref.Table() + " and delete its consumer group " + ref.Group(),
-	}
-	if ref.Adopted() {
-		would[reprocess.Retire] = "end the way back to it; its table " + ref.Table() + ", which was there before the job, stays"
 	}
 	notes, err := a.notes(ctx, c, ref)
 	if err != nil {
 		return actResult{}, err
 	}
-	message := fmt.Sprintf("would %s %s %s (%s, %s): %s", a.verb, ref.Job, v.Version, v.Phase, v.Verdict, would[a.verb])
+	would := status.EffectOf(a.verb, ref, of).Would
+	message := fmt.Sprintf("would %s %s %s (%s, %s): %s", a.verb, ref.Job, v.Version, v.Phase, v.Verdict, would)
 	for _, note := range notes {
 		message += "\nnote: " + note
 	}

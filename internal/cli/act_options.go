@@ -3,7 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // actOptions are what every act on one version takes.
@@ -18,11 +18,11 @@ type actOptions struct {
 func (o *actOptions) command(cmd *cobra.Command, run func(*cobra.Command) error) *cobra.Command {
 	cmd.Args = between([]string{"JOB"}, []string{"VERSION"})
 	cmd.RunE = o.target.then(run)
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "let an agent try it and roll it back; print what would be done")
 	waitAgentFlag(cmd.Flags(), &o.waitAgent)
 	return cmd
 }
 
-func (o actOptions) act(verb reprocess.Verb) act {
+func (o actOptions) act(verb ledger.Verb) act {
 	return act{app: o.app, verb: verb, target: o.target, dryRun: o.dryRun, waitAgent: o.waitAgent.value}
 }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 type adoptOptions struct {
@@ -67,18 +68,19 @@ listed, and --leave-dependants leaves it with the table. A view is adopted by a 
 
 // adoptResult is what adopt prints.
 type adoptResult struct {
-	Job     job.Name     `json:"job"`
-	Version string       `json:"version"`
-	View    string       `json:"view"`
-	Table   string       `json:"table"`
-	Kind    string       `json:"kind"`
-	Owner   string       `json:"owner"`
-	Columns []planColumn `json:"columns"`
-	Follow  []string     `json:"follow"` // views over it that read the new view
-	Stay    []string     `json:"stay"`   // what goes on with the table
-	DryRun  bool         `json:"dry_run"`
-	Message string       `json:"message"`
-	Next    string       `json:"next"`
+	Job         job.Name     `json:"job"`
+	Version     string       `json:"version"`
+	View        string       `json:"view"`
+	Table       string       `json:"table"`
+	Kind        string       `json:"kind"`
+	Owner       string       `json:"owner"`
+	Columns     []planColumn `json:"columns"`
+	Follow      []string     `json:"follow"` // views over it that read the new view
+	Stay        []string     `json:"stay"`   // what goes on with the table
+	DryRun      bool         `json:"dry_run"`
+	Message     string       `json:"message"`
+	MessageCode reason.Code  `json:"message_code"` // empty in a dry run
+	Next        string       `json:"next"`
 }
 
 func runAdopt(ctx context.Context, o adoptOptions) error {
@@ -87,7 +89,7 @@ func runAdopt(ctx context.Context, o adoptOptions) error {
 		return err
 	}
 	defer c.Close()
-	args := reprocess.Args{View: &o.view, LeaveDependants: o.leaveDependants}
+	args := ledger.Args{View: &o.view, LeaveDependants: o.leaveDependants}
 	plan, err := c.store.Adoption(ctx, o.job, args, views())
 	if err != nil {
 		return err
@@ -100,15 +102,15 @@ func runAdopt(ctx context.Context, o adoptOptions) error {
 	if err := c.needAgent(ctx, o.waitAgent.value); err != nil {
 		return err
 	}
-	answer, err := o.answered(ctx, c, reprocess.Request{Job: o.job, Verb: reprocess.Adopt, Args: args, By: o.by()},
+	answer, err := o.answered(ctx, c, ledger.Request{Job: o.job, Verb: ledger.Adopt, Args: args, By: o.by()},
 		fmt.Sprintf("kappactl history %s   # the request stands; an agent goes on with it", o.job))
 	if err != nil {
 		return err
 	}
 	if answer.Code != job.ExitOK {
-		return &job.Refusal{Code: answer.Code, Cause: answer.Text, Next: answer.Next}
+		return &job.Refusal{Code: answer.Code, Cause: answer.Text(), Next: answer.Next}
 	}
-	r.Message, r.Next = answer.Text, answer.Next
+	r.Message, r.MessageCode, r.Next = answer.Text(), answer.Reason.Code, answer.Next
 	return o.result(r, r.print)
 }
 

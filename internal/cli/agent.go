@@ -9,11 +9,17 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kappactl/kappactl/batchlayer"
+	"github.com/kappactl/kappactl/batchlayer/archiver"
+	"github.com/kappactl/kappactl/batchlayer/schedule"
 	"github.com/kappactl/kappactl/internal/agent"
+	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/config"
 	"github.com/kappactl/kappactl/internal/hooks"
 	"github.com/kappactl/kappactl/internal/httpapi"
@@ -21,6 +27,7 @@ import (
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/internal/spill"
 	"github.com/kappactl/kappactl/reprocess"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
@@ -28,18 +35,16 @@ import (
 
 // What the packages want of one another, and who gives it.
 var (
-	_ reprocess.Topics    = (*kafka.Admin)(nil)
-	_ reprocess.Log       = (*kafka.Admin)(nil)
-	_ reprocess.Replays   = (*speedlayer.Store)(nil)
-	_ reprocess.Queue     = (*speedlayer.Store)(nil)
-	_ reprocess.Positions = (*speedlayer.Store)(nil)
-	_ reprocess.Gaps      = (*speedlayer.Store)(nil)
-	_ reprocess.Expiry    = (*speedlayer.Store)(nil)
-	_ reprocess.Tables    = (*serving.Store)(nil)
-	_ reprocess.Views     = (*serving.Store)(nil)
-	_ reprocess.Hooks     = (*hooks.Service)(nil)
-	_ agent.Runner        = (*speedlayer.Engine)(nil)
-	_ agent.Controller    = (*reprocess.Controller)(nil)
+	_ reprocess.Brokers    = (*kafka.Admin)(nil)
+	_ reprocess.SpeedLayer = (*speedlayer.Store)(nil)
+	_ reprocess.Serving    = (*serving.Store)(nil)
+	_ reprocess.Hooks      = (*hooks.Service)(nil)
+	_ agent.Runner         = (*speedlayer.Engine)(nil)
+	_ archiver.Brokers     = (*kafka.Admin)(nil)
+
+	_ batchlayer.Brokers    = (*kafka.Admin)(nil)
+	_ batchlayer.SpeedLayer = (*speedlayer.Store)(nil)
+	_ batchlayer.Serving    = (*serving.Store)(nil)
 )
 
 // host runs an agent and its HTTP server, with profiles or without, until ctx ends, and calls ready once both work. The end of ctx
@@ -48,6 +53,15 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 	brokers, err := kafkaConfig(ctx, s)
 	if err != nil {
 		return err
+	}
+	if brokers.Login != nil {
+		brokers.Login.Notify = func(refused error) {
+			if refused != nil {
+				logger.Error("the brokers refuse the agent's login; it goes on when the password's source has another one", "error", refused)
+				return
+			}
+			logger.Info("the brokers accept the agent's login again")
+		}
 	}
 	admin, err := kafka.NewAdmin(brokers)
 	if err != nil {
@@ -68,20 +82,22 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 	if err != nil {
 		return &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("listen on %s: %s", s.HTTP, err), Next: "give another address with --http", Err: err}
 	}
-	spill, err := newSpillFolder(s.Agent.Temp)
+	spilled, err := spill.NewFolder(s.Agent.Temp)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, spill.Close()) }()
-	s.Agent.Temp = spill.path
+	defer func() { err = errors.Join(err, spilled.Close()) }()
+	s.Agent.Temp = spilled.Path
 	w := a.wire(s, brokers, admin, pool, identity{
-		id: id, address: listener.Addr().String(), profiles: profiles, random: random, spill: spill.room(s.Agent.Memory, a.sys.free, logger),
+		id: id, address: listener.Addr().String(), profiles: profiles, random: random, spill: spilled.Limit(s.Agent.Memory, a.sys.free, logger),
 	}, logger)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.http.Serve(ctx, listener) })
 	group.Go(func() error { return w.agent.Run(ctx) })
 	group.Go(func() error { return w.hooks.Run(ctx) })
+	group.Go(func() error { return w.archiver.Host(ctx) })
+	group.Go(func() error { return w.scheduler.Run(ctx) })
 	group.Go(func() error {
 		select {
 		case <-w.agent.Ready():
@@ -109,11 +125,8 @@ func (a *app) agentPool(ctx context.Context, s config.Settings, id string) (*pg.
 	if err := s.NeedDSN(); err != nil {
 		return nil, err
 	}
-	c, err := pgConfig(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	c.MaxConns, c.Application, c.Answer = 32, "kappactl agent", answerWithin(s.Agent.Lease)
+	c := pgConfig(s)
+	c.MaxConns, c.Application, c.Answer = 28, "kappactl agent", answerWithin(s.Agent.Lease)
 	c.Idle, c.Mark = max(s.Agent.Lease, 3*time.Second), id
 	pool, err := pg.Open(ctx, c)
 	if err != nil {
@@ -129,9 +142,6 @@ func (a *app) agentPool(ctx context.Context, s config.Settings, id string) (*pg.
 	return pool, nil
 }
 
-// aliveWithin is how young the heartbeat of a living agent is.
-const aliveWithin = 5 * time.Second
-
 // answerWithin is how long an agent waits for the answer to a statement: three leases, at least 10 s and at most 30 s.
 func answerWithin(lease time.Duration) time.Duration {
 	return min(max(3*lease, 10*time.Second), 30*time.Second)
@@ -139,9 +149,11 @@ func answerWithin(lease time.Duration) time.Duration {
 
 // wired is one agent with its parts.
 type wired struct {
-	agent *agent.Agent
-	http  *httpapi.Server
-	hooks *hooks.Service
+	agent     *agent.Agent
+	http      *httpapi.Server
+	hooks     *hooks.Service
+	archiver  *archiver.Archiver
+	scheduler *schedule.Scheduler
 }
 
 // identity is what an agent is told about itself.
@@ -158,32 +170,46 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	named := logger.With("agent", of.id)
 	w := &wired{}
 	metrics := &speedlayer.Metrics{}
+	brokers.FetchedBytes = &atomic.Int64{}
 	w.http = httpapi.New(httpapi.Deps{
-		Ready: func(ctx context.Context) error { return readyToWork(ctx, pool, admin) },
+		Ready: func(ctx context.Context) error { return readyToWork(ctx, pool, admin, of.id, s.Agent.Lease) },
 		Versions: func(ctx context.Context) ([]httpapi.Version, error) {
 			return versionsFor(ctx, reprocess.NewStore(pool))
 		},
-		Work:     func() httpapi.Work { return workOf(metrics) },
-		Profiles: of.profiles,
+		Archived:  func(ctx context.Context) ([]httpapi.Archived, error) { return archivedFor(ctx, pool, a.sys.Now()) },
+		Scheduled: func(ctx context.Context) ([]httpapi.Scheduled, error) { return scheduledFor(ctx, pool, a.sys.Now()) },
+		Work:      func() httpapi.Work { return workOf(metrics, brokers.FetchedBytes.Load()) },
+		Profiles:  of.profiles,
 	})
 	metrics.Committed = func(_ job.Ref, _ int, took time.Duration) { w.http.Committed(took) }
+	locations := locationsOf(s)
+	shelf := archive.NewShelf(pool, locations, s.Agent.Temp, shelfBytes(of.spill))
 	engine := speedlayer.New(speedlayer.Deps{
-		Pool: pool, Kafka: brokers, Agent: of.id, Alive: func(ctx context.Context) (int, error) { return agent.Alive(ctx, pool, aliveWithin) },
-		Log: named, Now: a.sys.Now, Metrics: metrics,
+		Pool: pool, Kafka: brokers, Admin: admin, Agent: of.id, Living: func(ctx context.Context) ([]string, error) { return agent.IDs(ctx, pool, agent.AliveWithin) },
+		Log: named, Now: a.sys.Now, Metrics: metrics, Shelf: shelf,
 	}, speedlayer.Config{Lease: s.Agent.Lease, Timeout: answerWithin(s.Agent.Lease), Memory: s.Agent.Memory, Temp: s.Agent.Temp, Spill: of.spill, Replays: s.Agent.Replays})
-	store := &speedlayer.Store{}
-	serve := serving.New(serving.Config{})
 	w.hooks = a.hooks(s, pool, of.id, named, of.random)
 	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Topics: admin, Records: admin, Replays: store, Queue: store, Positions: store, Gaps: store,
-		Tables: serve, Views: serve, Removals: serve, Adoptions: serve, Expiry: store, Hooks: w.hooks, Log: named, Now: a.sys.Now, Rand: of.random,
+		Pool: pool, Brokers: admin, History: archiveLog(admin, shelf, false), Speed: &speedlayer.Store{}, Serving: serving.New(serving.Config{}),
+		Hooks: w.hooks, Log: named, Now: a.sys.Now, Rand: of.random,
 	}, reprocess.Config{Replays: s.Agent.Replays, ChecksRole: s.Checks.Role})
-	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Controller: controller, Log: logger, Now: a.sys.Now}, agent.Config{
+	w.archiver = archiver.New(archiver.Deps{Pool: pool, Kafka: brokers, Brokers: admin, Locations: locations, Log: named, Now: a.sys.Now},
+		archiver.Config{Temp: s.Agent.Temp, Memory: archiveMemory(s.Agent.Memory), KeepReplaced: s.Archive.KeepReplaced})
+	w.scheduler = schedule.New(schedule.Deps{Pool: pool, Log: named}, schedule.Config{})
+	batches := batchlayer.New(batchlayer.Deps{
+		Pool: pool, Brokers: admin, Speed: &speedlayer.Store{}, Serving: serving.New(serving.Config{}),
+		Schedules: schedule.Store{}, Log: named, Now: a.sys.Now,
+	}, batchlayer.Config{})
+	work := slices.Concat(controller.Work(), batches.Work(), []agent.Work{w.archiver.Work()})
+	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Work: work, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: of.id, Release: release, HTTP: of.address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,
 		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease, Hooks: hooks.Digests(hooksOf(s)),
 	})
 	return w
 }
+
+// archiveMemory is how much of an agent's memory holds records on their way to the archive, in bytes.
+func archiveMemory(memory int64) int { return int(min(max(memory/8, 16<<20), 64<<20)) }
 
 // agentID names one life of one process: HOST-PID-RANDOM.
 func agentID(random *rand.Rand) string {
@@ -194,9 +220,14 @@ func agentID(random *rand.Rand) string {
 	return fmt.Sprintf("%s-%d-%06x", host, os.Getpid(), random.Uint32()&0xffffff)
 }
 
-// readyToWork says why this agent could not work now.
-func readyToWork(ctx context.Context, pool *pg.Pool, admin *kafka.Admin) error {
-	return errors.Join(pg.CheckSchema(ctx, pool), admin.Ping(ctx))
+// readyToWork returns why this agent cannot work now: the database, the brokers, or itself, when it has written no heartbeat for a
+// lease.
+func readyToWork(ctx context.Context, pool *pg.Pool, admin *kafka.Admin, id string, lease time.Duration) error {
+	err := pg.CheckSchema(ctx, pool)
+	if err == nil {
+		err = agent.Beats(ctx, pool, id, lease)
+	}
+	return errors.Join(err, admin.Ping(ctx))
 }
 
 func versionsFor(ctx context.Context, store *reprocess.Store) ([]httpapi.Version, error) {
@@ -218,7 +249,7 @@ func versionsFor(ctx context.Context, store *reprocess.Store) ([]httpapi.Version
 			for _, p := range v.Partitions {
 				partitions = append(partitions, httpapi.Partition{
 					Topic: p.Topic, ID: p.Partition, LagRecords: p.LagRecords, LagSeconds: p.LagSeconds, RecordsPerSecond: p.RecordsPerSecond,
-					RetentionSeconds: secondsUntil(p.RetentionDeadline, p.SampledAt),
+					RetentionSeconds: secondsUntil(p.RetentionDeadline, p.SampledAt), Verdict: p.Verdict, Reason: string(p.ReasonCode),
 				})
 			}
 			checks := make([]httpapi.Check, 0, len(v.Checks))
@@ -245,10 +276,11 @@ func secondsUntil(end *time.Time, at time.Time) *float64 {
 	return &left
 }
 
-func workOf(m *speedlayer.Metrics) httpapi.Work {
+func workOf(m *speedlayer.Metrics, fetched int64) httpapi.Work {
 	return httpapi.Work{
 		Records: m.Records.Load(), Bytes: m.Bytes.Load(), DeadLetters: m.DeadLetters.Load(), Segments: m.Segments.Load(),
 		Commits: m.Commits.Load(), CommitRetries: m.CommitRetries.Load(), LeaseLosses: m.LeaseLosses.Load(), Faults: m.Faults.Load(),
+		FetchedBytes:     fetched,
 		ThrottledSeconds: time.Duration(m.ThrottleNanos.Load()).Seconds(),
 	}
 }

@@ -16,7 +16,10 @@ func asGroup(cmd *cobra.Command) {
 	cmd.Use += " COMMAND"
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
+		switch {
+		case len(args) == 0 && !cmd.HasParent():
+			return cmd.Help()
+		case len(args) == 0:
 			return usage(cmd, "%s needs a command", cmd.CommandPath())
 		}
 		return unknownCommand(cmd, args[0])

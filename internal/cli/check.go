@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,36 +16,43 @@ import (
 
 type checkOptions struct {
 	*app
-	file       string
-	seed       uint64
-	requireLaw bool
+	file         jobFile
+	seed         uint64
+	rounds       int  // random splits; 0: the default of mergecheck
+	requireMerge bool // fail if the merge check does not run
 }
 
 func newCheck(a *app, run func(context.Context, checkOptions) error) *cobra.Command {
 	o := checkOptions{app: a}
-	require := choice{of: []string{"law"}}
 	cmd := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Validate a job file, compile its query, show the resulting table and prove it mergeable",
-		Long: `Read the job file, take its query apart and print each column of the view: its type, what is stored for it, and whether
-it is exact. Every fault is named with line, column, cause and cure.
+		Short: "Validate a job file, show the resulting table and run the merge check",
+		Long: `Validate the job file, compile its query and print each column of the view: its type, what is stored for it, and whether
+the result is exact. Each problem is reported with its line, column, cause and fix.
 
-With a database it also tries the law of the product on records of the topic: cut into random parts, merged by PostgreSQL in
-temporary tables that are rolled back, they must give what the query gives in one pass. It takes the 2,000 oldest and the 2,000
-newest records, or generated ones when there are none, in 30 random splits; --seed repeats a run. A law that does not hold ends it
-with 5. PostgreSQL also looks at the SQL below serve and checks; what it could never run ends it with 2. Without a database it says so, and --require law makes that a failure.`,
-		Example: "  kappactl check examples/pageviews.yaml\n  kappactl check examples/pageviews.yaml --require law --seed 42",
+With a database, check also runs the merge check. It takes the 2,000 oldest and the 2,000 newest records of the topic, or
+generated records if the topic has none, splits them into random parts and merges the parts in PostgreSQL, in temporary
+tables of a transaction that is rolled back. The result must equal the query run once over all the records. The check tries 30
+random splits; --seed repeats those of an earlier run. A result that differs ends with exit code 5.
+
+PostgreSQL also parses the SQL in serve and checks, without running it; SQL that can never run ends with exit code 2.
+
+Without a database the merge check is reported as not run. --require-merge-check makes that a failure.
+
+FILE is a job file, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
+		Example: "  kappactl check examples/pageviews.yaml\n  kappactl check examples/pageviews.yaml --require-merge-check --seed 42",
 		Args:    exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file, o.requireLaw = args[0], require.value == "law"
+			o.file.path = args[0]
 			if !cmd.Flags().Changed("seed") {
 				o.seed = uint64(a.sys.Now().UnixNano()) % 1_000_000 //nolint:gosec // after 1970
 			}
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "repeat the random splits of a run that printed this `NUMBER`")
-	cmd.Flags().Var(&require, "require", "fail when the law could not be checked")
+	o.file.flags(cmd.Flags())
+	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "repeat the random splits of the run that printed this `NUMBER`")
+	cmd.Flags().BoolVar(&o.requireMerge, "require-merge-check", false, "fail if the merge check cannot run")
 	return cmd
 }
 
@@ -52,8 +62,9 @@ type checkResult struct {
 	View    string        `json:"view"`
 	Shape   job.Shape     `json:"shape"`
 	Columns []checkColumn `json:"columns"`
-	Law     string        `json:"law"`
-	Proof   proof         `json:"proof"`
+	// Warnings are rendered problems that do not make the file invalid.
+	Warnings   []string   `json:"warnings"`
+	MergeCheck mergeCheck `json:"merge_check"`
 }
 
 type checkColumn struct {
@@ -65,20 +76,24 @@ type checkColumn struct {
 }
 
 func runCheck(ctx context.Context, o checkOptions) error {
-	c, err := compile(ctx, o.file)
+	c, err := o.compile(ctx, o.file)
 	if err != nil {
 		return err
 	}
-	result := checkResult{Job: c.spec.Job, Hash: c.hash, View: c.spec.Serve.View.String(), Shape: c.query.Layout.Shape}
+	result := checkResult{Job: c.spec.Job, Hash: c.hash, View: c.spec.Serve.View.String(), Shape: c.query.Layout.Shape, Warnings: []string{}}
 	for _, v := range c.query.Layout.View {
 		result.Columns = append(result.Columns, checkColumn{Name: v.Name, Type: v.Type, StoredAs: v.StoredAs, Exact: v.Exact, Key: v.Key})
 	}
+	for _, w := range c.query.Warnings {
+		result.Warnings = append(result.Warnings, w.String())
+		o.progress("warning: %s", w)
+	}
 	var failed error
-	result.Law, result.Proof, failed = o.prove(ctx, c)
+	result.MergeCheck, failed = o.mergeCheck(ctx, c)
 	result.typed()
 	err = o.result(result, func(w io.Writer) error {
 		if !o.style().People {
-			o.progress("law: %s", result.Proof.words(result.Law)) // it would not be a row of the table
+			o.progress("merge check: %s", result.MergeCheck.words()) // stdout holds only the rows of the table
 		}
 		return result.print(w, o.style())
 	})
@@ -88,32 +103,48 @@ func runCheck(ctx context.Context, o checkOptions) error {
 	return o.verdict(result, failed)
 }
 
-// typed fills in the types that only PostgreSQL knows: those of serve.columns.
+// typed fills in the types of serve.columns, which only PostgreSQL knows.
 func (r checkResult) typed() {
-	if r.Proof.Report == nil {
+	if r.MergeCheck.Report == nil {
 		return
 	}
 	for i, c := range r.Columns {
-		r.Columns[i].Type = or(c.Type, r.Proof.Types[c.Name])
+		r.Columns[i].Type = cmp.Or(c.Type, r.MergeCheck.Types[c.Name])
 	}
 }
 
-// verdict is how check ends once its result is printed.
+// verdict is the error that check ends with after it has printed its result.
 func (o checkOptions) verdict(r checkResult, failed error) error {
 	switch {
 	case failed != nil:
 		return failed
-	case r.Law == lawBroken:
+	case r.MergeCheck.Result == mergeFailed:
+		f := r.MergeCheck.Failure
 		return &job.Refusal{
 			Code: job.ExitChecks,
-			Cause: fmt.Sprintf("the law does not hold: round %d (%s, %d parts, %d lanes) differs from the query run once: %s", r.Proof.Failure.Round,
-				r.Proof.Failure.How, r.Proof.Failure.Parts, r.Proof.Failure.Lanes, lawExample(r.Proof.Failure)),
-			Next: fmt.Sprintf("kappactl check %s --seed %d   # this is a fault of kappactl: please report it with the file", o.file, r.Proof.Seed),
+			Cause: fmt.Sprintf("merge check failed: split %d (%s, %s) differs from the query run once: %s",
+				f.Round, f.How, render.Plural(int64(f.Parts), "part"), firstDifference(f)),
+			Next: fmt.Sprintf("%s; then kappactl check %s --seed %d   # the same splits again",
+				r.rewrite(), o.file.String(), r.MergeCheck.Seed),
 		}
-	case r.Law == lawNotChecked && o.requireLaw:
-		return r.Proof.err
+	case r.MergeCheck.Result == mergeNotRun && o.requireMerge:
+		return r.MergeCheck.err
 	}
 	return nil
+}
+
+// rewrite advises how to change a query whose merged parts differ from the query run once.
+func (r checkResult) rewrite() string {
+	var rounded []string
+	for _, c := range r.Columns {
+		if !c.Exact {
+			rounded = append(rounded, strconv.Quote(c.Name))
+		}
+	}
+	if len(rounded) > 0 {
+		return "in the query, cast what " + strings.Join(rounded, ", ") + " is computed from to DECIMAL, which is exact"
+	}
+	return "in the query, replace the aggregates of the columns that differ (docs/queries.md lists those that merge exactly)"
 }
 
 func (r checkResult) print(w io.Writer, style render.Style) error {
@@ -125,7 +156,7 @@ func (r checkResult) print(w io.Writer, style render.Style) error {
 		}
 		stored := c.StoredAs
 		if c.Key {
-			stored = or(stored, "key")
+			stored = cmp.Or(stored, "key")
 		}
 		t.Add(render.Text(c.Name), render.Text(render.Or(c.Type)), render.Text(stored), exact)
 	}
@@ -138,7 +169,7 @@ func (r checkResult) print(w io.Writer, style render.Style) error {
 		return err
 	}
 	if style.People {
-		_, err := fmt.Fprintf(w, "\nlaw: %s\n", r.Proof.words(r.Law))
+		_, err := fmt.Fprintf(w, "\nmerge check: %s\n", r.MergeCheck.words())
 		return err
 	}
 	return nil

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/mergecheck"
 )
 
 // place is FILE:LINE:COLUMN at the start of a problem.
@@ -42,11 +44,11 @@ func TestDeployRefusesAWrongFileBeforeItConnects(t *testing.T) {
 
 func TestCheckShowsTheResultingTable(t *testing.T) {
 	code, out, errs := runCLI(t, "check", filepath.Join("..", "..", "examples", "pageviews.yaml"))
-	if code != 0 || !strings.HasPrefix(out, "column\ttype\tstored_as\texact\nurl\ttext\tkey\texact\n") || !strings.HasPrefix(errs, "law: not checked: no database") {
+	if code != 0 || !strings.HasPrefix(out, "column\ttype\tstored_as\texact\nurl\ttext\tkey\texact\n") || !strings.HasPrefix(errs, "merge check: not run: no database") {
 		t.Errorf("exit %d\nstdout: %s\nstderr: %s", code, out, errs)
 	}
 	code, out, _ = runCLI(t, "check", filepath.Join("..", "..", "examples", "pageviews.yaml"), "-o", "json")
-	for _, want := range []string{`"job": "pageviews"`, `"law": "not checked"`, `"stored_as": "sum + count"`, `"exact": true`} {
+	for _, want := range []string{`"job": "pageviews"`, `"result": "not run"`, `"stored_as": "sum + count"`, `"exact": true`} {
 		if code != 0 || !strings.Contains(out, want) {
 			t.Errorf("exit %d, no %s in %s", code, want, out)
 		}
@@ -60,5 +62,27 @@ func TestAMissingFileIsAUsageError(t *testing.T) {
 		if code != job.ExitUsage || out != "" || !strings.Contains(errs, file) || !strings.HasSuffix(errs, "next: kappactl check --help\n") {
 			t.Errorf("exit %d\nstdout: %s\nstderr: %s", code, out, errs)
 		}
+	}
+}
+
+func TestAFailedMergeCheckNamesTheColumnsToRewriteAndTheCommandThatTriesAgain(t *testing.T) {
+	o := checkOptions{app: &app{}, file: jobFile{path: "sums.yaml"}}
+	r := checkResult{Columns: []checkColumn{{Name: "k", Exact: true}, {Name: "r"}}, MergeCheck: mergeCheck{Result: mergeFailed, Report: &mergecheck.Report{
+		Seed: 7, Failure: &mergecheck.Failure{Differences: []mergecheck.Difference{{Key: map[string]*string{"k": ptr("a")}}}},
+	}}}
+	next := func() string {
+		t.Helper()
+		var refusal *job.Refusal
+		if err := o.verdict(r, nil); !errors.As(err, &refusal) || refusal.Code != job.ExitChecks {
+			t.Fatal(err)
+		}
+		return refusal.Next
+	}
+	if got := next(); !strings.Contains(got, `cast what "r" is computed from to DECIMAL`) || !strings.Contains(got, "then kappactl check sums.yaml --seed 7") {
+		t.Error(got)
+	}
+	r.Columns[1].Exact = true
+	if got := next(); !strings.Contains(got, "replace the aggregates") || strings.Contains(got, "DECIMAL") {
+		t.Error(got)
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -8,20 +9,22 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/checks"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // checksOf are the checks of the version that a deployment is about; none when they cannot be read.
-func checksOf(ctx context.Context, c *client, d reprocess.Deployment) []reprocess.CheckStatus {
-	checks, err := c.store.Checks(ctx, d.Ref())
+func checksOf(ctx context.Context, c *client, d ledger.Deployment) []status.Check {
+	found, err := c.store.Checks(ctx, d.Ref())
 	if err != nil {
 		return nil
 	}
-	return checks
+	return found
 }
 
 // printChecks is a table of what the checks of versions that have not ended said last, set off by an empty line.
-func printChecks(w io.Writer, s render.Style, jobs []reprocess.Status) error {
+func printChecks(w io.Writer, s render.Style, jobs []status.Job) error {
 	t := render.NewTable("version", "check", "when", "outcome", "at", ">took", "detail")
 	for _, j := range jobs {
 		for _, v := range j.Versions {
@@ -36,7 +39,7 @@ func printChecks(w io.Writer, s render.Style, jobs []reprocess.Status) error {
 						took = render.Seconds(&c.Seconds)
 					}
 				}
-				t.Add(render.Text(v.Version), render.Text(c.Name), render.Text(or(c.Stage, c.When)), outcomeCell(c), render.Text(at), render.Text(took), render.Text(render.Or(c.Detail)))
+				t.Add(render.Text(v.Version), render.Text(c.Name), render.Text(cmp.Or(c.Stage, c.When)), outcomeCell(c), render.Text(at), render.Text(took), render.Text(render.Or(c.Detail)))
 			}
 		}
 	}
@@ -49,13 +52,13 @@ func printChecks(w io.Writer, s render.Style, jobs []reprocess.Status) error {
 	return t.Write(w, s)
 }
 
-func outcomeCell(c reprocess.CheckStatus) render.Cell {
-	switch reprocess.CheckOutcome(c.Outcome) {
-	case reprocess.CheckPass:
+func outcomeCell(c status.Check) render.Cell {
+	switch checks.Outcome(c.Outcome) {
+	case checks.Pass:
 		return render.Toned(render.Good, c.Outcome)
-	case reprocess.CheckFail:
+	case checks.Fail:
 		return render.Toned(render.Bad, c.Outcome)
-	case reprocess.CheckNoAnswer:
+	case checks.NoAnswer:
 		return render.Toned(render.Warn, c.Outcome)
 	}
 	return render.Toned(render.Dim, "not run yet")
@@ -75,7 +78,7 @@ type planCheck struct {
 func planChecks(spec *job.Spec, live *string) []planCheck {
 	out := []planCheck{}
 	for _, k := range spec.Checks {
-		c := planCheck{Name: k.Name, When: or(k.When, job.CheckBefore), Timeout: job.FormatDuration(k.Timeout), What: "sql"}
+		c := planCheck{Name: k.Name, When: cmp.Or(k.When, job.CheckBefore), Timeout: job.FormatDuration(k.Timeout), What: "sql"}
 		if k.Runs(job.CheckAfter) {
 			every := job.FormatDuration(k.Every)
 			c.Every = &every

@@ -9,7 +9,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 func TestPlanSaysWhichChecksRunWhenAndAgainstWhat(t *testing.T) {
@@ -40,12 +40,12 @@ func TestPlanSaysWhichChecksRunWhenAndAgainstWhat(t *testing.T) {
 
 func TestStatusShowsWhatChecksSaidLast(t *testing.T) {
 	at := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	jobs := []reprocess.Status{{Job: "a", Versions: []reprocess.VersionStatus{
-		{Version: "v2", Phase: job.Live, Checks: []reprocess.CheckStatus{
+	jobs := []status.Job{{Job: "a", Versions: []status.Version{
+		{Version: "v2", Phase: job.Live, Checks: []status.Check{
 			{Name: "close", When: "both", Stage: "after", Outcome: "no answer", Detail: "v1 is paused", At: &at, Seconds: 0.0123},
 			{Name: "sane", When: "before"},
 		}},
-		{Version: "v1", Phase: job.Standby, Checks: []reprocess.CheckStatus{{Name: "old", Outcome: "pass"}}},
+		{Version: "v1", Phase: job.Standby, Checks: []status.Check{{Name: "old", Outcome: "pass"}}},
 	}}}
 	var b strings.Builder
 	if err := printChecks(&b, render.Style{}, jobs); err != nil {

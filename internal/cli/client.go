@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
@@ -12,12 +12,14 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/agent"
+	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/config"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
-	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 	"github.com/kappactl/kappactl/serving"
 )
 
@@ -31,27 +33,31 @@ func (a *app) connect(ctx context.Context, s config.Settings) (*pg.Pool, error) 
 	if err := s.NeedDSN(); err != nil {
 		return nil, err
 	}
-	c, err := pgConfig(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return pg.Open(ctx, c)
+	return pg.Open(ctx, pgConfig(s))
 }
 
-func pgConfig(ctx context.Context, s config.Settings) (pg.Config, error) {
-	password, err := s.Password.Read(ctx)
-	if err != nil {
-		return pg.Config{}, &job.Refusal{Code: job.ExitUsage, Cause: err.Error(), Err: err}
+// pgConfig is how the settings reach the database. A password file or command is read again for each new connection.
+func pgConfig(s config.Settings) pg.Config {
+	c := pg.Config{DSN: string(s.DSN), Schema: s.Schema}
+	if !s.Password.IsZero() {
+		c.Password = func(ctx context.Context) (string, error) {
+			password, err := s.Password.Read(ctx)
+			if err != nil {
+				return "", &job.Refusal{Code: job.ExitUsage, Cause: err.Error(), Err: err}
+			}
+			return string(password), nil
+		}
 	}
-	return pg.Config{DSN: string(s.DSN), Password: string(password), Schema: s.Schema}, nil
+	return c
 }
 
 // client is what a command that looks at, or asks for, something works with.
 type client struct {
-	settings config.Settings
-	pool     *pg.Pool
-	store    *reprocess.Store
-	now      func() time.Time
+	settings  config.Settings
+	pool      *pg.Pool
+	locations *archive.Locations
+	store     *reprocess.Store
+	now       func() time.Time
 }
 
 // client opens the database and proves that this binary can work with its control schema.
@@ -68,13 +74,13 @@ func (a *app) client(ctx context.Context) (*client, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &client{settings: settings, pool: pool, store: reprocess.NewStore(pool), now: a.sys.Now}, nil
+	return &client{settings: settings, pool: pool, locations: locationsOf(settings), store: reprocess.NewStore(pool), now: a.sys.Now}, nil
 }
 
 func (c *client) Close() { c.pool.Close() }
 
 // resolve finds the version that a verb is about.
-func (c *client) resolve(ctx context.Context, t target, verb reprocess.Verb) (job.Ref, error) {
+func (c *client) resolve(ctx context.Context, t target, verb ledger.Verb) (job.Ref, error) {
 	if t.Number == nil {
 		return c.store.Resolve(ctx, t.Job, verb)
 	}
@@ -87,12 +93,12 @@ func (c *client) resolve(ctx context.Context, t target, verb reprocess.Verb) (jo
 }
 
 // statuses are those of one job, or of all.
-func (c *client) statuses(ctx context.Context, t *target) ([]reprocess.Status, error) {
+func (c *client) statuses(ctx context.Context, t *target) ([]status.Job, error) {
 	if t == nil {
 		return c.store.Jobs(ctx)
 	}
-	status, err := c.store.Status(ctx, t.Job)
-	return []reprocess.Status{status}, err
+	one, err := c.store.Status(ctx, t.Job)
+	return []status.Job{one}, err
 }
 
 // needAgent refuses to go on while no agent is alive; it waits as long as patience says.
@@ -104,7 +110,10 @@ func (c *client) needAgent(ctx context.Context, patience time.Duration) error {
 			return err
 		}
 		if !c.now().Before(until) {
-			return &job.Refusal{Code: job.ExitUnreachable, Cause: "no agent is alive: nothing would happen, so nothing was written", Next: "kappactl serve"}
+			return &job.Refusal{
+				Code: job.ExitUnreachable, Cause: "no agent is alive: nothing would happen, so nothing was written",
+				Next: "kappactl serve",
+			}
 		}
 		timer := time.NewTimer(followEvery)
 		select {
@@ -126,21 +135,6 @@ func (c *client) admin(ctx context.Context) (*kafka.Admin, kafka.Config, error) 
 	return admin, k, err
 }
 
-// askedCluster is the id of the cluster. Brokers that do not answer within patience, or before the command's time is over, are a
-// *kafka.ConnectError.
-func askedCluster(ctx context.Context, admin *kafka.Admin, brokers []string, patience time.Duration) (string, error) {
-	short, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	id, err := admin.ClusterID(short)
-	switch {
-	case err == nil || short.Err() == nil || errors.Is(ctx.Err(), context.Canceled):
-		return id, err
-	case ctx.Err() != nil:
-		return "", &kafka.ConnectError{Brokers: brokers, Err: ctx.Err()}
-	}
-	return "", &kafka.ConnectError{Brokers: brokers, Err: fmt.Errorf("no answer in %s", patience)}
-}
-
 // brokerPatience is how long a command waits for the brokers before it says that they are not there.
 const brokerPatience = 5 * time.Second
 
@@ -155,7 +149,7 @@ func (c *client) clusterID(ctx context.Context, topics []string) (string, error)
 		return "", err
 	}
 	defer admin.Close()
-	id, err := askedCluster(ctx, admin, k.Brokers, brokerPatience)
+	id, err := admin.ClusterWithin(ctx, brokerPatience)
 	if err != nil {
 		return "", err
 	}
@@ -175,53 +169,27 @@ func (c *client) clusterID(ctx context.Context, topics []string) (string, error)
 // views answers questions about serving views.
 func views() *serving.Store { return serving.New(serving.Config{}) }
 
-// compiled is a job file that can be deployed.
-type compiled struct {
-	spec  *job.Spec
-	query *query.Compiled
-	hash  string
-}
-
-// compile reads a job file and takes its query apart. It opens no connection.
-func compile(ctx context.Context, file string) (*compiled, error) {
-	spec, err := job.Read(file)
-	if at, missing := os.Stat(file); missing != nil || at.IsDir() {
-		return nil, err // which says so
-	}
-	if err != nil {
-		return nil, withNext(err, "kappactl check "+file)
-	}
-	if err := spec.Supported(); err != nil {
-		return nil, withNext(err, "kappactl check "+file)
-	}
-	q, err := query.Compile(ctx, spec)
-	if err != nil {
-		return nil, withNext(err, "kappactl check "+file)
-	}
-	if err := spec.CheckColumns(q.Layout); err != nil {
-		return nil, withNext(err, "kappactl check "+file)
-	}
-	return &compiled{spec: spec, query: q, hash: spec.Hash(query.Dialect)}, nil
-}
-
 // by is who asks: USER@HOST, for the history.
 func (a *app) by() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
-	name := or(a.sys.Env("USER"), a.sys.Env("LOGNAME"))
+	name := cmp.Or(a.sys.Env("USER"), a.sys.Env("LOGNAME"))
 	if name == "" {
 		if u, err := user.Current(); err == nil {
 			name = u.Username
 		}
 	}
-	return or(name, "unknown") + "@" + host
+	return cmp.Or(name, "unknown") + "@" + host
 }
 
-// gitRevision is the commit of the job file, for the history: empty when it is in no repository, with + when the file
-// differs from it.
+// gitRevision is the commit of the job file, for the history: empty when it is in no repository or standard input, with
+// + when the file differs from it.
 func gitRevision(ctx context.Context, file string) string {
+	if file == standardInput {
+		return ""
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	git := func(args ...string) (string, error) {
@@ -240,5 +208,5 @@ func gitRevision(ctx context.Context, file string) string {
 
 // agents is how many agents are alive.
 func (c *client) agents(ctx context.Context) (int, error) {
-	return agent.Alive(ctx, c.pool, aliveWithin)
+	return agent.Alive(ctx, c.pool, agent.AliveWithin)
 }

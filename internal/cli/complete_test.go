@@ -40,13 +40,18 @@ func TestContextsTopicsAndChoicesAreCompleted(t *testing.T) {
 		"context use dev":    "",
 		"deploy f --promote": "auto\nmanual\n",
 	} {
-		code, out, _ := runCLI(t, append(append([]string{"__complete"}, strings.Fields(line)...), "--config", file, "")...)
+		args := append(append([]string{"__complete"}, strings.Fields(line)...), "--config", file, "")
 		if fields := strings.Fields(line); strings.HasPrefix(fields[len(fields)-1], "--") { // the word being completed follows its flag
-			code, out, _ = runCLI(t, append([]string{"__complete", fields[0], "--config", file}, append(fields[1:], "")...)...)
+			args = append([]string{"__complete", fields[0], "--config", file}, append(fields[1:], "")...)
 		}
-		if got, _, _ := strings.Cut(out, ":4\n"); code != 0 || got != want {
-			t.Errorf("%s: exit %d: %q, want %q", line, code, got, want)
-		}
+		kafkatest.Until(t, line+" is completed", func() bool {
+			code, out, _ := runCLI(t, args...)
+			got, _, _ := strings.Cut(out, ":4\n")
+			if code != 0 || got != want && got != "" {
+				t.Errorf("%s: exit %d: %q, want %q", line, code, got, want)
+			}
+			return got != "" || want == "" // brokers that do not answer in time complete nothing
+		})
 	}
 }
 

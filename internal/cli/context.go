@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -48,8 +49,8 @@ func newContextUse(a *app, run func(context.Context, contextOptions) error) *cob
 	cmd := &cobra.Command{
 		Use:   "use NAME",
 		Short: "Make a context the current one of the settings file",
-		Long: `Write the key current of the settings file, and nothing else in it: comments and layout stay. Whoever reads the file sees the
-old one or the whole new one.`,
+		Long: `Write the key current of the settings file. Other keys and all comments stay; blank lines and indents may change. Readers
+see the old file or the whole new one.`,
 		Example: "  kappactl context use prod",
 		Args:    exactly("NAME"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -118,7 +119,7 @@ func runContextList(_ context.Context, o contextOptions) error {
 			if c.Current {
 				mark = "*"
 			}
-			t.Add(render.Toned(render.Good, mark), render.Text(c.Name), render.Text(or(strings.Join(c.Brokers, ","), "-")), render.Text(or(c.DSN, "-")), render.Text(c.Schema))
+			t.Add(render.Toned(render.Good, mark), render.Text(c.Name), render.Text(cmp.Or(strings.Join(c.Brokers, ","), "-")), render.Text(cmp.Or(c.DSN, "-")), render.Text(c.Schema))
 		}
 		return t.Write(w, o.style())
 	})
@@ -149,7 +150,7 @@ func runContextUse(_ context.Context, o contextOptions) error {
 		r.Message = fmt.Sprintf("%s is the current context of %s", o.name, path)
 	}
 	if named := o.sys.Env("KAPPACTL_CONTEXT"); named != "" && named != o.name {
-		o.progress("warning: KAPPACTL_CONTEXT is %s and goes before the file", named)
+		o.progress("warning: KAPPACTL_CONTEXT is %s and overrides the file", named)
 	}
 	return o.result(r, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, r.Message)

@@ -35,7 +35,7 @@ type deadletterOptions struct {
 	target target
 	place  *recordPlace // of one record
 	limit  int
-	file   string
+	file   jobFile
 }
 
 // recordPlace is TOPIC/PARTITION@OFFSET.
@@ -230,7 +230,8 @@ func runDeadletterShow(ctx context.Context, o deadletterOptions) error {
 		if !d.Whole {
 			kept += fmt.Sprintf(", the first %d are kept", len(found[0].Payload))
 		}
-		_, err := fmt.Fprintf(w, "record  %s\nreason  %s: %s\nkey     %s\nvalue   (%s, %s)\n%s\n", d.Record, d.Reason, d.Detail, known(d.Key), kept, d.Encoding, known(d.Value))
+		_, err := fmt.Fprintf(w, "record  %s\nreason  %s: %s\nkey     %s\nvalue   (%s, %s)\n%s\n", d.Record, d.Reason, d.Detail,
+			job.Printable(known(d.Key)), kept, d.Encoding, job.Printable(known(d.Value)))
 		return err
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/law"
+	"github.com/kappactl/kappactl/internal/mergecheck"
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/internal/sample"
@@ -32,7 +32,8 @@ The way in is a deploy of the corrected file: it replays the log, dead letters a
 It ends with 5 when some would fail again.`,
 		Example: "  kappactl deadletter retry pageviews --file fixed.yaml",
 	}, func(cmd *cobra.Command) error { return run(cmd.Context(), o) })
-	cmd.Flags().StringVar(&o.file, "file", "", "the corrected job `FILE` (default: the version's own)")
+	o.file.flags(cmd.Flags())
+	cmd.Flags().StringVar(&o.file.path, "file", "", "the corrected job `FILE` (default: the version's own)")
 	return cmd
 }
 
@@ -74,7 +75,7 @@ func runDeadletterRetry(ctx context.Context, o deadletterOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	runner, err := law.NewRunner(ctx, file.spec, file.query)
+	runner, err := mergecheck.NewRunner(ctx, file.spec, file.query)
 	if err != nil {
 		return err
 	}
@@ -87,8 +88,8 @@ func runDeadletterRetry(ctx context.Context, o deadletterOptions) (err error) {
 		}
 		result.add(r)
 	}
-	if result.Passes > 0 && o.file != "" {
-		result.Next = "kappactl deploy " + o.file
+	if result.Passes > 0 && o.file.path != "" {
+		result.Next = "kappactl deploy " + o.file.String()
 	}
 	if err := o.result(result, func(w io.Writer) error { return result.print(w, o.style()) }); err != nil {
 		return err
@@ -131,8 +132,14 @@ func (r retryResult) print(w io.Writer, style render.Style) error {
 
 // jobFile is the file given, else that of the version.
 func (o deadletterOptions) jobFile(ctx context.Context, c *client, ref job.Ref) (*compiled, error) {
-	if o.file != "" {
-		return compile(ctx, o.file)
+	if o.file.path != "" {
+		return o.compile(ctx, o.file)
+	}
+	if len(o.file.set) > 0 || o.file.vars != "" {
+		return nil, &job.Refusal{
+			Code: job.ExitUsage, Cause: "--set and --vars give variables of the file of --file; a version's own file has its values",
+			Next: "add --file FILE, or leave them out",
+		}
 	}
 	spec, err := c.store.Spec(ctx, ref)
 	if err != nil {
@@ -146,7 +153,7 @@ func (o deadletterOptions) jobFile(ctx context.Context, c *client, ref job.Ref) 
 }
 
 // retry tries one dead letter: first the decoder, then the query over it alone.
-func (o deadletterOptions) retry(ctx context.Context, c *client, r *law.Runner, d speedlayer.DeadLetter) (retried, error) {
+func (o deadletterOptions) retry(ctx context.Context, c *client, r *mergecheck.Runner, d speedlayer.DeadLetter) (retried, error) {
 	out := retried{Record: d.Place(), Outcome: cannotBeSaid}
 	rec, err := o.record(ctx, c, d, d.RecordTime == nil || r.Reads("_headers"))
 	if err != nil || rec == nil {

@@ -104,6 +104,7 @@ serve:
   view: public.pageviews_hourly
 checks:
   - {name: not_empty, sql: "SELECT count(*) > 0 FROM candidate"}
+archive: {}
 ready: {max_lag_time: 2s, stable_for: 1s}
 `
 }

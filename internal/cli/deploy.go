@@ -5,18 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kappactl/kappactl/internal/estimate"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/query"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 type deployOptions struct {
 	*app
-	file                 string
+	file                 jobFile
 	until                goal
 	promote              job.PromoteMode
 	again                bool
@@ -40,13 +42,15 @@ func newDeploy(a *app, run func(context.Context, deployOptions) error) *cobra.Co
 		Long: `Stage the job file as the next version of its job and follow it: history is replayed into a table of its own, then it
 catches up, its checks run, and it is promoted when the file, --promote, --until live or --until settled says so. Otherwise it ends at verified, with exit code
 0, and prints the command that promotes it. An agent does the work: ending this command (Ctrl-C, --timeout) does not end the deployment, and
-running it again goes on. What is live already is not deployed again.`,
+running it again goes on. What is live already is not deployed again.
+
+FILE is a job file, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
 		Example: `  kappactl deploy examples/pageviews.yaml
   kappactl deploy examples/pageviews.yaml --promote auto --timeout 30m -o json`,
 		Args:        exactly("FILE"),
 		Annotations: map[string]string{timeoutKey: noTimeout},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file, o.until, o.promote = args[0], goal(until.value), job.PromoteMode(promote.value)
+			o.file.path, o.until, o.promote = args[0], goal(until.value), job.PromoteMode(promote.value)
 			if o.until.flipped() && o.promote == job.PromoteManual {
 				return usage(cmd, "--until %s needs a promote, and --promote manual leaves it to you", o.until)
 			}
@@ -54,11 +58,13 @@ running it again goes on. What is live already is not deployed again.`,
 		},
 	}
 	f := cmd.Flags()
+	o.file.flags(f)
 	f.Var(&until, "until", "stop there (default: where the promote mode ends)")
 	f.Var(&promote, "promote", "who flips the view (default: as the file says; auto for a job's first version)")
-	f.BoolVar(&o.again, "again", false, "deploy a version that was rolled back: it only flips when it is still standby")
+	f.BoolVar(&o.again, "again", false, "deploy a version that was rolled back; while it is standby, nothing is replayed")
 	f.BoolVar(&o.allowColumnChange, "allow-column-change", false, "the serving view may get more columns")
-	f.StringVar(&o.acceptShorterHistory, "accept-shorter-history", "", "accept this loss of history; the refusal prints the `TOKEN`")
+	f.StringVar(&o.acceptShorterHistory, "accept-shorter-history", "",
+		"accept this loss of history; the refusal prints the `TOKEN`")
 	f.BoolVar(&o.ignoreDisk, "ignore-disk", false, "stage it although PostgreSQL's disk is estimated to be too small")
 	f.BoolVar(&o.dryRun, "dry-run", false, "check everything, say what would be done, write nothing")
 	f.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit 10 when there is nothing to do")
@@ -70,8 +76,11 @@ running it again goes on. What is live already is not deployed again.`,
 
 func runDeploy(ctx context.Context, o deployOptions) error {
 	started := o.sys.Now()
-	c, err := compile(ctx, o.file)
+	c, err := o.compile(ctx, o.file)
 	if err != nil {
+		return err
+	}
+	if err := o.placeArchive(c.spec); err != nil {
 		return err
 	}
 	cl, err := o.client(ctx)
@@ -84,18 +93,12 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 			return err
 		}
 	}
-	cluster, err := cl.clusterID(ctx, c.spec.Source.Topics)
+	staging, err := o.examined(ctx, cl, c)
 	if err != nil {
 		return err
 	}
-	staging := o.staging(ctx, c, cluster)
-	if !o.ignoreDisk {
-		if err := o.room(ctx, cl, c, staging, deployRoom()); err != nil {
-			return o.named(err)
-		}
-	}
 	if o.dryRun {
-		return o.plan(ctx, cl, staging)
+		return o.dry(ctx, cl, staging)
 	}
 	staged, err := cl.store.Stage(ctx, staging)
 	if err != nil {
@@ -112,7 +115,36 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if o.detach {
 		return o.detached(staged)
 	}
-	f := follower{app: o.app, client: cl, deployment: staged.Deployment, goal: o.until, resumed: staged.Resumed, reportDir: o.report, began: started}
+	return o.follow(ctx, cl, staged, started)
+}
+
+// examined returns what is to be staged, after everything that refuses a job before anything is written.
+func (o deployOptions) examined(ctx context.Context, cl *client, c *compiled) (plan.Staging, error) {
+	if err := o.confined(ctx, c, cl.pool); err != nil {
+		return plan.Staging{}, withNext(err, "kappactl check "+o.file.String())
+	}
+	cluster, err := cl.clusterID(ctx, c.spec.Source.Topics)
+	if err != nil {
+		return plan.Staging{}, err
+	}
+	if err := cl.mayArchive(ctx, c.spec); err != nil {
+		return plan.Staging{}, err
+	}
+	staging := o.staging(ctx, c, cluster)
+	if !o.ignoreDisk {
+		if err := o.room(ctx, cl, c, staging, estimate.DefaultRoom()); err != nil {
+			return plan.Staging{}, o.named(err)
+		}
+	}
+	return staging, o.mergeable(ctx, c)
+}
+
+// follow follows the deployment until it is as far as was asked for.
+func (o deployOptions) follow(ctx context.Context, cl *client, staged plan.Staged, started time.Time) error {
+	f := follower{
+		app: o.app, client: cl, deployment: staged.Deployment, goal: o.until, resumed: staged.Resumed, reportDir: o.report,
+		began: started,
+	}
 	d, code, err := f.run(ctx)
 	if err != nil {
 		return err
@@ -122,7 +154,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 }
 
 // announce says what was staged, and what readers should know before it is promoted.
-func (o deployOptions) announce(ctx context.Context, cl *client, staged reprocess.Staged, hash string) error {
+func (o deployOptions) announce(ctx context.Context, cl *client, staged plan.Staged, hash string) error {
 	o.progress("%s", stagedLine(staged, hash))
 	if staged.Live {
 		return nil
@@ -137,16 +169,17 @@ func (o deployOptions) announce(ctx context.Context, cl *client, staged reproces
 	return err
 }
 
-func (o deployOptions) staging(ctx context.Context, c *compiled, cluster string) reprocess.Staging {
+func (o deployOptions) staging(ctx context.Context, c *compiled, cluster string) plan.Staging {
 	promote := o.promote
 	if o.until.flipped() {
 		promote = job.PromoteAuto
 	}
-	return reprocess.Staging{
+	return plan.Staging{
 		Spec: c.spec, Layout: c.query.Layout, Hash: c.hash, Dialect: query.Dialect, Engine: query.Engine(),
 		Promote: promote, Until: string(o.until), Again: o.again, AllowColumnChange: o.allowColumnChange,
-		AcceptShorterHistory: o.acceptShorterHistory, By: o.by(), GitRevision: gitRevision(ctx, o.file), ClusterID: cluster,
-		File: string(c.spec.Text), Views: views(),
+		AcceptShorterHistory: o.acceptShorterHistory, By: o.by(), GitRevision: gitRevision(ctx, o.file.path),
+		ClusterID: cluster,
+		File:      string(c.spec.Expanded), Serving: views(),
 	}
 }
 
@@ -159,16 +192,19 @@ func (o deployOptions) named(err error) error {
 	return &job.Refusal{Code: r.Code, Cause: r.Cause, Next: o.withFile(r.Next), Err: err}
 }
 
-func (o deployOptions) withFile(next string) string { return strings.ReplaceAll(next, "FILE", o.file) }
+func (o deployOptions) withFile(next string) string {
+	return strings.NewReplacer("in FILE", "in "+o.file.path, "FILE", o.file.String()).Replace(next)
+}
 
-func stagedLine(s reprocess.Staged, hash string) string {
+func stagedLine(s plan.Staged, hash string) string {
 	switch {
 	case s.FlipOnly && len(s.Applied) > 0 && s.Live:
-		return fmt.Sprintf("%s %s (%s) is live; deployment %d applies in place: %s", s.Job, s.Number, hash, s.Deployment, strings.Join(s.Applied, ", "))
+		return fmt.Sprintf("%s %s (%s) is live; deployment %d applies in place: %s", s.Job, s.Number, hash, s.Deployment,
+			strings.Join(s.Applied, ", "))
 	case s.Resumed:
 		return fmt.Sprintf("%s %s (%s) is under way as deployment %d; going on with it", s.Job, s.Number, hash, s.Deployment)
 	case s.FlipOnly:
-		return fmt.Sprintf("%s %s (%s) is standby; deployment %d only flips the view", s.Job, s.Number, hash, s.Deployment)
+		return fmt.Sprintf("%s %s (%s) is standby; deployment %d replays nothing", s.Job, s.Number, hash, s.Deployment)
 	}
 	return fmt.Sprintf("%s %s (%s) staged as deployment %d", s.Job, s.Number, hash, s.Deployment)
 }

@@ -2,60 +2,41 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/speedlayer"
 )
 
-// plan says what deploy would do, by the rules that Stage follows.
-func (o deployOptions) plan(ctx context.Context, c *client, s reprocess.Staging) error {
-	result := deployResult{Job: s.Spec.Job, DryRun: true}
-	status, err := c.store.Status(ctx, s.Spec.Job)
-	if err != nil && !errors.Is(err, reprocess.ErrNotFound) {
+// dry prints the plan that deploy would carry out, or ends with what would refuse it.
+func (o deployOptions) dry(ctx context.Context, cl *client, s plan.Staging) error {
+	admin, _, err := cl.admin(ctx)
+	if err != nil {
 		return err
 	}
-	staged, err := c.store.Rehearse(ctx, s)
+	defer admin.Close()
+	p, err := cl.store.Plan(ctx, s, plan.Sources{
+		Brokers: admin, History: cl.history(admin, s.Spec),
+		Positions: speedlayer.Store{},
+	}, o.sys.Now())
 	if err != nil {
 		return o.named(err)
 	}
-	result.Version, result.Phase = staged.Number.String(), job.Staged
-	result.Message = fmt.Sprintf("would stage %s as its first version (%s) and replay from %s", s.Spec.Job, s.Hash, s.Spec.Replay.Start)
-	if len(status.Versions) > 0 {
-		result.Message = fmt.Sprintf("would stage %s %s (%s) beside %s and replay from %s", s.Spec.Job, staged.Number, s.Hash, liveOf(status), s.Spec.Replay.Start)
+	if len(p.Refusals) > 0 {
+		return o.named(p.Refusals[0])
 	}
-	for _, v := range status.Versions {
-		if v.Hash != s.Hash || v.Phase.Ended() {
-			continue
-		}
-		result.Version, result.Phase = v.Version, v.Phase
-		switch {
-		case status.Live != nil && *status.Live == v.Version:
-			result.Nothing = true
-			result.Message = fmt.Sprintf("%s %s is live already: nothing to do", s.Spec.Job, v.Version)
-			n, err := job.ParseNumber(v.Version)
-			if err != nil {
-				return err
-			}
-			if result.Applied, err = c.store.Changes(ctx, s, n); err != nil {
-				return err
-			}
-			if len(result.Applied) > 0 {
-				result.Nothing = false
-				result.Message = fmt.Sprintf("%s %s would stay live; would be applied in place: %s", s.Spec.Job, v.Version, strings.Join(result.Applied, ", "))
-			}
-		case v.Phase == job.Standby:
-			result.Message = fmt.Sprintf("would flip %s to %s, which is standby: nothing is replayed", s.Spec.Serve.View, v.Version)
-		default:
-			result.Resumed = true
-			result.Message = fmt.Sprintf("would go on with %s %s, which is %s", s.Spec.Job, v.Version, v.Phase)
-		}
-		break
+	result := deployResult{
+		Job: s.Spec.Job, Version: p.Number.String(), Phase: p.Phase, DryRun: true, Nothing: p.Nothing, Resumed: p.Resumed,
+		Applied: p.Applied,
+		Message: planned(p, s),
 	}
 	if result.Nothing && o.detailedExitCode {
 		result.ExitCode = job.ExitNothing
+	}
+	for _, w := range p.Warnings {
+		o.progress("warning: %s", w.Text())
 	}
 	if err := o.alone(result); err != nil {
 		return err
@@ -63,9 +44,22 @@ func (o deployOptions) plan(ctx context.Context, c *client, s reprocess.Staging)
 	return exitWith(result.ExitCode)
 }
 
-func liveOf(s reprocess.Status) string {
-	if s.Live == nil {
-		return "nothing live"
+// planned describes a plan in one line.
+func planned(p plan.Deploy, s plan.Staging) string {
+	switch planAction(p) {
+	case "nothing":
+		return fmt.Sprintf("%s %s is live already: nothing to do", p.Job, p.Number)
+	case "apply":
+		return fmt.Sprintf("%s %s would stay live; would be applied in place: %s", p.Job, p.Number,
+			strings.Join(p.Applied, ", "))
+	case "flip":
+		return fmt.Sprintf("would verify %s %s, which is standby: nothing is replayed", p.Job, p.Number)
+	case "resume":
+		return fmt.Sprintf("would go on with %s %s, which is %s", p.Job, p.Number, p.Phase)
 	}
-	return *s.Live
+	if p.Live == nil {
+		return fmt.Sprintf("would stage %s as its first version (%s) and replay from %s", p.Job, s.Hash, s.Spec.Replay.Start)
+	}
+	return fmt.Sprintf("would stage %s %s (%s) beside %s and replay from %s", p.Job, p.Number, s.Hash, p.Live.Number,
+		s.Spec.Replay.Start)
 }

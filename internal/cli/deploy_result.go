@@ -1,14 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // deployResult is what deploy and wait print.
@@ -25,15 +29,17 @@ type deployResult struct {
 	Applied    []string     `json:"applied,omitempty"` // keys of the job file that are put in force without a replay
 	DryRun     bool         `json:"dry_run"`
 	Message    string       `json:"message"`
-	Next       string       `json:"next"`
+	// MessageCode is that of the deployment's message, of which Message is the text when the exit code is not 0.
+	MessageCode reason.Code `json:"message_code"`
+	Next        string      `json:"next"`
 
-	Timings *reprocess.Timings      `json:"timings"` // null when nothing was replayed
-	Report  *reportFiles            `json:"report"`  // null when none was asked for
-	Checks  []reprocess.CheckStatus `json:"checks"`  // of the version, with what each said last; null: not known
+	Timings *ledger.Timings `json:"timings"` // null when nothing was replayed
+	Report  *reportFiles    `json:"report"`  // null when none was asked for
+	Checks  []status.Check  `json:"checks"`  // of the version, with what each said last; null: not known
 }
 
 // nothing reports that what the file says is live, or is now: nothing was left to an agent.
-func (o deployOptions) nothing(ctx context.Context, c *client, s reprocess.Staged) error {
+func (o deployOptions) nothing(ctx context.Context, c *client, s plan.Staged) error {
 	result := deployResult{
 		Job: s.Job, Version: s.Number.String(), Deployment: s.Deployment, Phase: job.Live, Nothing: true,
 		Message: fmt.Sprintf("%s %s is live already: nothing to do", s.Job, s.Number),
@@ -54,14 +60,16 @@ func (o deployOptions) nothing(ctx context.Context, c *client, s reprocess.Stage
 	return exitWith(result.ExitCode)
 }
 
-func appliedLine(s reprocess.Staged) string {
-	return fmt.Sprintf("%s %s stays live; applied in place: %s. Nothing is replayed", s.Job, s.Number, strings.Join(s.Applied, ", "))
+func appliedLine(s plan.Staged) string {
+	return fmt.Sprintf("%s %s stays live; applied in place: %s. Nothing is replayed", s.Job, s.Number,
+		strings.Join(s.Applied, ", "))
 }
 
 // detached reports a deployment that nobody follows; with --quiet as its id alone.
-func (o deployOptions) detached(s reprocess.Staged) error {
+func (o deployOptions) detached(s plan.Staged) error {
 	result := deployResult{
-		Job: s.Job, Version: s.Number.String(), Deployment: s.Deployment, Phase: job.Staged, Resumed: s.Resumed, Applied: s.Applied,
+		Job: s.Job, Version: s.Number.String(), Deployment: s.Deployment, Phase: job.Staged, Resumed: s.Resumed,
+		Applied: s.Applied,
 		Message: fmt.Sprintf("%s %s is deployment %d", s.Job, s.Number, s.Deployment),
 		Next:    fmt.Sprintf("kappactl wait %s %s --for verified", s.Job, s.Number),
 	}
@@ -84,17 +92,20 @@ func (o deployOptions) alone(r deployResult) error {
 	return o.printed(r)
 }
 
-// conclude prints where the deployment that was followed is, where its time went, what its checks said and where its report is, and ends
-// with code.
-func (f *follower) conclude(ctx context.Context, d reprocess.Deployment, code job.ExitCode, s reprocess.Staged) error {
+// conclude prints where the deployment that was followed is, where its time went, what its checks said and where its
+// report is, and ends with code.
+func (f *follower) conclude(ctx context.Context, d ledger.Deployment, code job.ExitCode, s plan.Staged) error {
 	a := f.app
 	result := deployResult{
 		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
-		Seconds: f.took(), Resumed: s.Resumed, Applied: s.Applied, Message: d.Message, Next: d.Next,
-		Timings: timingsOf(ctx, f.client, d), Checks: checksOf(ctx, f.client, d), Report: f.client.reported(ctx, a, f.reportDir, d.ID),
+		Seconds: f.took(), Resumed: s.Resumed, Applied: s.Applied, Message: d.Message,
+		MessageCode: cmp.Or(d.MessageCode, d.VersionErrorCode), Next: d.Next,
+		Timings: timingsOf(ctx, f.client, d), Checks: checksOf(ctx, f.client, d),
+		Report: f.client.reported(ctx, a, f.reportDir, d.ID),
 	}
 	if code != job.ExitOK {
-		result.Message = or(or(d.Message, d.VersionError), fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
+		result.Message = cmp.Or(d.Message, d.VersionError,
+			fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
 		if a.machine() {
 			if err := a.printed(result); err != nil {
 				return err
@@ -102,9 +113,9 @@ func (f *follower) conclude(ctx context.Context, d reprocess.Deployment, code jo
 		} else if result.Report != nil {
 			a.tell("report: %s\n", result.Report.HTML)
 		}
-		return &job.Refusal{Code: code, Cause: result.Message, Next: or(d.Next, "kappactl status "+string(d.Job))}
+		return &job.Refusal{Code: code, Cause: result.Message, Next: cmp.Or(d.Next, "kappactl status "+string(d.Job))}
 	}
-	result.Next = or(result.Next, nextOf(d))
+	result.Next = cmp.Or(result.Next, nextOf(d))
 	result.Message = fmt.Sprintf("%s %s is %s: %s", d.Job, d.Number, d.Phase, render.Plural(d.Records, "record"))
 	if !f.resumed { // else it has taken longer than this command
 		result.Message += " in " + render.Duration(a.sys.Now().Sub(f.began))
@@ -112,19 +123,19 @@ func (f *follower) conclude(ctx context.Context, d reprocess.Deployment, code jo
 	if s.Live {
 		result.Message = appliedLine(s)
 	}
-	if _, warning, found := strings.Cut(d.Message, "; warning: "); found {
-		result.Message += "\nwarning: " + warning
+	if !d.Warning.IsZero() {
+		result.Message += "\nwarning: " + d.Warning.Text()
 	}
 	return a.printed(result)
 }
 
 // nextOf is what a person would do with a deployment that is as far as was asked for; empty: nothing.
-func nextOf(d reprocess.Deployment) string {
+func nextOf(d ledger.Deployment) string {
 	switch {
-	case d.State == job.Waiting && d.Phase == job.Verified:
+	case d.State == job.Waiting && (d.Phase == job.Verified || d.Phase == job.Standby):
 		return fmt.Sprintf("kappactl promote %s %s", d.Job, d.Number)
 	case d.Phase == job.Live && d.State == job.Observing && d.Previous != nil:
-		return fmt.Sprintf("kappactl rollback %s   # until the rollback window is over", d.Job)
+		return job.RollbackCommand(d.Job, job.Number(*d.Previous)) + "   # until the rollback window is over"
 	case d.Phase == job.Live && d.Previous == nil:
 		return fmt.Sprintf("kappactl query %s", d.Job)
 	}

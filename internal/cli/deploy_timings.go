@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // timingsOf is where the time of a deployment went; nil when it only flipped or that cannot be read now.
-func timingsOf(ctx context.Context, c *client, d reprocess.Deployment) *reprocess.Timings {
+func timingsOf(ctx context.Context, c *client, d ledger.Deployment) *ledger.Timings {
 	if d.FlipOnly {
 		return nil
 	}
@@ -21,7 +21,7 @@ func timingsOf(ctx context.Context, c *client, d reprocess.Deployment) *reproces
 }
 
 // timingsLine is the timings for people: the steps that followed each other, and what the workers were busy with.
-func timingsLine(t reprocess.Timings) string {
+func timingsLine(t ledger.Timings) string {
 	workers := steps([]step{{"read", t.Read}, {"decode", t.Decode}, {"group", t.Group}, {"land", t.Land}})
 	all := steps([]step{
 		{"start", t.Start},

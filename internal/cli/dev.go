@@ -39,7 +39,7 @@ That config file makes every other command work, with --config or KAPPACTL_CONFI
 again. --brokers and --dsn use existing servers in place of the embedded ones.`,
 		Example:     "  kappactl dev --data ./dev\n  export KAPPACTL_CONFIG=./dev/kappactl.yaml",
 		Args:        exactly(),
-		Annotations: map[string]string{timeoutKey: noTimeout},
+		Annotations: map[string]string{timeoutKey: noTimeout, untilStoppedKey: "true"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if given := a.flags.given["brokers"]; given != "" {
 				o.brokers = strings.Split(given, ",")
@@ -98,7 +98,7 @@ func withStack(ctx context.Context, o devOptions, use func(context.Context, *run
 		return err
 	}
 	defer func() { err = errors.Join(err, stack.Close()) }()
-	settings, err := config.Load(config.Flags{"config": stack.ConfigPath}, config.Env{TempDir: config.System().TempDir, Root: config.System().Root})
+	settings, err := o.stackSettings(stack.ConfigPath)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func withStack(ctx context.Context, o devOptions, use func(context.Context, *run
 	up := make(chan string, 1)
 	group.Go(func() error { return stack.Wait(done) })
 	group.Go(func() error {
-		return o.host(done, settings, false, o.quietLog(), func(address string) { up <- address })
+		return o.host(done, settings, false, o.quietLog(settings), func(address string) { up <- address })
 	})
 	group.Go(func() error {
 		defer cancel()
@@ -129,10 +129,29 @@ func withStack(ctx context.Context, o devOptions, use func(context.Context, *run
 }
 
 // quietLog is quiet about what goes well: the agent of dev shares its terminal with a person.
-func (o devOptions) quietLog() *slog.Logger {
-	level := slog.LevelWarn
+func (o devOptions) quietLog(s config.Settings) *slog.Logger {
+	options := &slog.HandlerOptions{Level: slog.LevelWarn}
 	if o.flags.debug {
-		level = slog.LevelDebug
+		options.Level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(o.sys.Err, &slog.HandlerOptions{Level: level}))
+	if s.Agent.Log == "json" {
+		return slog.New(slog.NewJSONHandler(o.sys.Err, options))
+	}
+	return slog.New(slog.NewTextHandler(o.sys.Err, options))
+}
+
+// stackSettings are those of the stack's settings file, and of the variables that are about agents and checks. Variables that lead
+// to other servers are not for the stack.
+func (a *app) stackSettings(path string) (config.Settings, error) {
+	e := a.surroundings()
+	all := e.Getenv
+	e.Getenv = func(name string) string {
+		for _, s := range config.Table() {
+			if s.Env == name && (s.OfAgent() || s.Name == "checks.role") {
+				return all(name)
+			}
+		}
+		return ""
+	}
+	return config.Load(config.Flags{"config": path, "context": devstack.Context}, e)
 }

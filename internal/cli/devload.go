@@ -105,7 +105,7 @@ func answering(ctx context.Context, k kafka.Config) error {
 		return err
 	}
 	defer admin.Close()
-	_, err = askedCluster(ctx, admin, k.Brokers, brokerPatience)
+	_, err = admin.ClusterWithin(ctx, brokerPatience)
 	return err
 }
 

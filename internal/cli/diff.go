@@ -11,7 +11,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/checks"
 	"github.com/kappactl/kappactl/speedlayer"
 )
 
@@ -23,12 +23,14 @@ type diffOptions struct {
 	how   job.DiffHow
 }
 
-// diffHold is how long versions are held at the same offsets, and may take to come there.
-const diffHold = 10 * time.Second
+const (
+	diffHold = 10 * time.Second      // how long versions are held at the same offsets, and may take to reach them
+	diffPoll = 50 * time.Millisecond // between two looks at whether they have
+)
 
 func newDiff(a *app, run func(context.Context, diffOptions) error) *cobra.Command {
 	o := diffOptions{app: a}
-	most, tolerance := "", ""
+	var given diffFlags
 	cmd := &cobra.Command{
 		Use:   "diff JOB [A B]",
 		Short: "Compare two versions key by key, at the same offsets",
@@ -36,7 +38,7 @@ func newDiff(a *app, run func(context.Context, diffOptions) error) *cobra.Comman
 keys with other values, and ten examples, each with the columns that differ: what diff checks of a job file do. The key of a row that
 was appended is its place in the log. Only columns that both have are compared; doubles may differ in the last digits. Without A and B
 it is the live version against the newest other one. Differences alone are no failure; with --max-changed it ends with 5 when more than
-that share of the keys differs, and with 3 when the versions do not come to the same offsets.
+that share of the keys differs, and with 3 when the versions do not reach the same offsets.
 
 A table that was adopted (v0) has no offsets: it is compared as it is, and what the other version has read since the last write to it
 differs.`,
@@ -47,47 +49,58 @@ differs.`,
 			if len(args) == 2 {
 				return usage(cmd, "missing argument B: name both versions, or none")
 			}
-			t, err := parseTarget(cmd, args[:1])
-			if err != nil {
+			if err := o.parse(cmd, args, given); err != nil {
 				return err
-			}
-			o.job = t.Job
-			for i, to := range []**job.Number{&o.a, &o.b} {
-				if len(args) == 3 {
-					n, err := job.ParseNumber(args[1+i])
-					if err != nil {
-						return usage(cmd, "%s", err)
-					}
-					*to = &n
-				}
-			}
-			if cmd.Flags().Changed("where") {
-				if err := job.OneCondition(o.how.Where); err != nil {
-					return usage(cmd, "--where: %s", err)
-				}
-			}
-			if most != "" {
-				share, err := job.ParsePercentage(most)
-				if err != nil {
-					return usage(cmd, "--max-changed: %s", err)
-				}
-				o.limit = &share
-			}
-			if tolerance != "" {
-				share, err := job.ParsePercentage(tolerance)
-				if err != nil {
-					return usage(cmd, "--tolerance: %s", err)
-				}
-				o.how.Tolerance = share
 			}
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringVar(&most, "max-changed", "", "fail when more than this `PERCENT` of the keys differ")
+	cmd.Flags().StringVar(&given.most, "max-changed", "", "fail when more than this `PERCENT` of the keys differ")
 	cmd.Flags().StringSliceVar(&o.how.Ignore, "ignore", nil, "`COLUMNS` that are not compared, separated by commas")
-	cmd.Flags().StringVar(&tolerance, "tolerance", "", "numbers that lie no further apart than this `PERCENT` of the larger one are the same")
-	cmd.Flags().StringVar(&o.how.Where, "where", "", "compare only rows that satisfy this PostgreSQL `CONDITION` over the view's columns")
+	cmd.Flags().StringVar(&given.tolerance, "tolerance", "",
+		"numbers that lie no further apart than this `PERCENT` of the larger one are the same")
+	cmd.Flags().StringVar(&o.how.Where, "where", "",
+		"compare only rows that satisfy this PostgreSQL `CONDITION` over the view's columns")
 	return cmd
+}
+
+// diffFlags are flags as they were given; empty: not given.
+type diffFlags struct{ most, tolerance string }
+
+// parse reads the job, its versions and the flags.
+func (o *diffOptions) parse(cmd *cobra.Command, args []string, given diffFlags) error {
+	t, err := parseTarget(cmd, args[:1])
+	if err != nil {
+		return err
+	}
+	o.job = t.Job
+	for i, to := range []**job.Number{&o.a, &o.b} {
+		if len(args) == 3 {
+			n, err := job.ParseNumber(args[1+i])
+			if err != nil {
+				return usage(cmd, "%s", err)
+			}
+			*to = &n
+		}
+	}
+	if cmd.Flags().Changed("where") {
+		if err := job.OneCondition(o.how.Where); err != nil {
+			return usage(cmd, "--where: %s", err)
+		}
+	}
+	if given.most != "" {
+		share, err := job.ParsePercentage(given.most)
+		if err != nil {
+			return usage(cmd, "--max-changed: %s", err)
+		}
+		o.limit = &share
+	}
+	if given.tolerance != "" {
+		if o.how.Tolerance, err = job.ParsePercentage(given.tolerance); err != nil {
+			return usage(cmd, "--tolerance: %s", err)
+		}
+	}
+	return nil
 }
 
 func runDiff(ctx context.Context, o diffOptions) error {
@@ -104,7 +117,10 @@ func runDiff(ctx context.Context, o diffOptions) error {
 		o.progress("v0 was adopted and has no offsets: it is compared as it is now")
 	}
 	by := "diff " + o.by() + " " + rand.Text()[:8]
-	d, err := c.store.Diff(ctx, reprocess.DiffDeps{Positions: speedlayer.Store{}, Views: views(), HoldFor: diffHold}, by, a, b, o.how)
+	differ := checks.Differ{Pool: c.pool, Positions: speedlayer.Store{}, Views: views(), Barrier: checks.Barrier{
+		Pool: c.pool, Positions: speedlayer.Store{}, HoldFor: diffHold, PollEvery: diffPoll, Log: o.log(),
+	}}
+	d, err := differ.Versions(ctx, by, a, b, o.how)
 	if err != nil {
 		return err
 	}
@@ -149,7 +165,7 @@ func (o diffOptions) versions(ctx context.Context, c *client) (a, b job.Ref, err
 	}
 }
 
-func printDiff(w io.Writer, style render.Style, d reprocess.Diff) error {
+func printDiff(w io.Writer, style render.Style, d checks.Diff) error {
 	t := render.NewTable("what", ">keys")
 	for _, row := range []struct {
 		what string

@@ -10,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 type dropOptions struct {
@@ -54,11 +56,12 @@ the job's name, elsewhere it needs --yes. Once begun it is finished by an agent,
 
 // dropResult is what drop prints.
 type dropResult struct {
-	reprocess.Removal
-	DryRun  bool   `json:"dry_run"`
-	Dropped bool   `json:"dropped"`
-	Message string `json:"message"`
-	Next    string `json:"next"`
+	plan.Removal
+	DryRun      bool        `json:"dry_run"`
+	Dropped     bool        `json:"dropped"`
+	Message     string      `json:"message"`
+	MessageCode reason.Code `json:"message_code"` // empty in a dry run
+	Next        string      `json:"next"`
 }
 
 func runDrop(ctx context.Context, o dropOptions) error {
@@ -70,8 +73,8 @@ func runDrop(ctx context.Context, o dropOptions) error {
 		return err
 	}
 	defer c.Close()
-	plan, err := c.store.Removal(ctx, o.job, o.keepView, views(), views())
-	if errors.Is(err, reprocess.ErrNotFound) {
+	plan, err := c.store.Removal(ctx, o.job, o.keepView, views())
+	if errors.Is(err, ledger.ErrNotFound) {
 		return o.gone(ctx, c, err)
 	}
 	if err != nil {
@@ -87,15 +90,15 @@ func runDrop(ctx context.Context, o dropOptions) error {
 	if err := o.confirm(plan); err != nil {
 		return err
 	}
-	answer, err := o.answered(ctx, c, reprocess.Request{Job: o.job, Verb: reprocess.Drop, Args: reprocess.Args{KeepView: o.keepView}, By: o.by()},
+	answer, err := o.answered(ctx, c, ledger.Request{Job: o.job, Verb: ledger.Drop, Args: ledger.Args{KeepView: o.keepView}, By: o.by()},
 		fmt.Sprintf("kappactl drop %s   # the request stands; an agent goes on with it", o.job))
 	if err != nil {
 		return err
 	}
 	if answer.Code != job.ExitOK {
-		return &job.Refusal{Code: answer.Code, Cause: answer.Text, Next: answer.Next}
+		return &job.Refusal{Code: answer.Code, Cause: answer.Text(), Next: answer.Next}
 	}
-	r.Dropped, r.Message, r.Next = true, answer.Text, answer.Next
+	r.Dropped, r.Message, r.MessageCode, r.Next = true, answer.Text(), answer.Reason.Code, answer.Next
 	return o.result(r, r.print)
 }
 
@@ -109,7 +112,7 @@ func (o dropOptions) gone(ctx context.Context, c *client, unknown error) error {
 		return unknown
 	}
 	r := dropResult{
-		Removal: reprocess.Removal{Job: o.job, View: d.View, KeepView: d.KeptView}, DryRun: o.dryRun, Dropped: true,
+		Removal: plan.Removal{Job: o.job, View: d.View, KeepView: d.KeptView}, DryRun: o.dryRun, Dropped: true,
 		Message: fmt.Sprintf("job %s was dropped %s by %s: nothing to do", o.job, render.Time(&d.At), d.By), Next: "kappactl history " + string(o.job),
 	}
 	return o.result(r, r.print)
@@ -127,7 +130,7 @@ func (r dropResult) print(w io.Writer) error {
 	return err
 }
 
-func planLines(r reprocess.Removal) string {
+func planLines(r plan.Removal) string {
 	if r.UnderWay {
 		return " it is being dropped already"
 	}
@@ -135,7 +138,7 @@ func planLines(r reprocess.Removal) string {
 }
 
 // confirm asks for the job's name on the terminal.
-func (o dropOptions) confirm(plan reprocess.Removal) error {
+func (o dropOptions) confirm(plan plan.Removal) error {
 	return o.confirmed(fmt.Sprintf("drop job %s:%s\ntype the job's name to do it: ", o.job, planLines(plan)),
 		func(answer string) bool { return answer == string(o.job) })
 }

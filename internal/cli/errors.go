@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
+
+	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -80,7 +84,7 @@ func explain(ctx context.Context, err error) failure {
 	case errors.As(err, &server):
 		f.Code, f.Causes, f.Next = job.ExitUsage, []string{server.Cause}, server.Cure
 	case errors.As(err, &refusal):
-		f.Code, f.Causes, f.Next = refusal.Code, []string{refusal.Cause}, or(refusal.Next, f.Next)
+		f.Code, f.Causes, f.Next = refusal.Code, []string{refusal.Cause}, cmp.Or(refusal.Next, f.Next)
 	case errors.Is(cause, errInterrupted):
 		f.Code, f.Causes = job.ExitInterrupted, []string{errInterrupted.Error()}
 	case errors.Is(cause, errTimeout):
@@ -95,6 +99,10 @@ func explain(ctx context.Context, err error) failure {
 // dsnForm is how a connection string looks.
 const dsnForm = `"host=… port=… dbname=… user=…" or postgres://USER@HOST:PORT/DATABASE`
 
+// passwordSources is what to look at when the database refuses a password.
+const passwordSources = "check user in dsn, and where its password is from: dsn_password_file or dsn_password_command in the settings, " +
+	"KAPPACTL_DSN_PASSWORD_FILE, PGPASSWORD or the passfile (kappactl context show prints which)"
+
 // unreachable gives 11 to errors of the way to the servers, and keeps f's code for others.
 func unreachable(err error, f failure) (job.ExitCode, string) {
 	var (
@@ -102,22 +110,28 @@ func unreachable(err error, f failure) (job.ExitCode, string) {
 		unsure   *pg.CommitError
 		schema   *pg.SchemaError
 		broker   *kafka.ConnectError
+		login    *pg.LoginError
+		store    *archive.S3Error
 	)
 	switch {
+	case errors.As(err, &store):
+		return job.ExitUnreachable, f.Next
+	case errors.As(err, &login):
+		return job.ExitUnreachable, cmp.Or(f.Next, passwordSources)
 	case errors.As(err, &schema):
-		return job.ExitUnreachable, or(f.Next, "kappactl init")
+		return job.ExitUnreachable, cmp.Or(f.Next, "kappactl init")
 	case errors.As(err, &database) && database.Host == "": // not even an address could be read
-		return job.ExitUsage, or(f.Next, "correct --dsn, KAPPACTL_DSN or the dsn of the context: "+dsnForm)
+		return job.ExitUsage, cmp.Or(f.Next, "correct --dsn, KAPPACTL_DSN or the dsn of the context: "+dsnForm)
 	case errors.As(err, &database):
-		return job.ExitUnreachable, or(f.Next, "check --dsn, KAPPACTL_DSN or the context in the config file")
+		return job.ExitUnreachable, cmp.Or(f.Next, "check --dsn, KAPPACTL_DSN or the context in the config file")
 	case errors.As(err, &broker):
-		return job.ExitUnreachable, or(f.Next, broker.Cure())
-	case pg.Code(err) == "42501": // insufficient_privilege
-		return job.ExitUnreachable, or(f.Next, "kappactl init --print   # ends with the rights that are needed")
+		return job.ExitUnreachable, cmp.Or(f.Next, broker.Cure())
+	case pg.Code(err) == pgerrcode.InsufficientPrivilege: // insufficient_privilege
+		return job.ExitUnreachable, cmp.Or(f.Next, "kappactl init --print   # ends with the rights that are needed")
 	case errors.As(err, &unsure) && pg.Unreachable(err):
-		return job.ExitUnreachable, or(f.Next, "the same command again: what it asked for may have been written or not, and it goes on from there")
+		return job.ExitUnreachable, cmp.Or(f.Next, "the same command again: what it asked for may have been written or not, and it goes on from there")
 	case pg.ReadOnly(err):
-		return job.ExitUnreachable, or(f.Next, "connect to the primary (target_session_attrs=read-write in the connection string finds it), or wait until the server takes writes")
+		return job.ExitUnreachable, cmp.Or(f.Next, "connect to the primary (target_session_attrs=read-write in the connection string finds it), or wait until the server takes writes")
 	case pg.Unreachable(err):
 		return job.ExitUnreachable, f.Next
 	}
@@ -144,13 +158,6 @@ func timeoutCause(err error) string {
 // oneLine keeps an error of a server, which may have several lines, on one.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 // String is what goes to the error stream.
 func (f failure) String() string {
 	var b strings.Builder
@@ -163,7 +170,7 @@ func (f failure) String() string {
 	if f.Next != "" {
 		fmt.Fprintf(&b, "next: %s\n", f.Next)
 	}
-	return b.String()
+	return job.Printable(b.String())
 }
 
 // exitWith ends a command that has printed its result.

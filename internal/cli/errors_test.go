@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -41,7 +42,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		"no broker":            {going, fmt.Errorf("x: %w", &kafka.ConnectError{Brokers: []string{"h:1"}, Err: boom}), 11, "Kafka at h:1"},
 		"no schema":            {going, &pg.SchemaError{Schema: "k", Missing: true}, 11, "kappactl init"},
 		"no UTF8":              {going, fmt.Errorf("migrate: %w", &pg.ServerError{Cause: "database d is in LATIN1", Cure: "CREATE DATABASE"}), 2, "error: database d is in LATIN1\n"},
-		"missing rights":       {going, &pgconn.PgError{Code: "42501", Message: "permission denied"}, 11, "permission denied"},
+		"missing rights":       {going, &pgconn.PgError{Code: pgerrcode.InsufficientPrivilege, Message: "permission denied"}, 11, "permission denied"},
 		"another":              {going, fmt.Errorf("a\n b: %w", boom), 1, "error: a b: boom\n"},
 	} {
 		f := explain(c.ctx, c.err)

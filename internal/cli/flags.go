@@ -21,7 +21,7 @@ type choice struct {
 
 func (c *choice) String() string { return c.value }
 
-// Type is what help shows behind the flag.
+// Type is the type that help prints after the name of the flag.
 func (c *choice) Type() string { return strings.Join(c.of, "|") }
 
 // Set takes one of the values.
@@ -46,7 +46,7 @@ func (d *duration) String() string {
 	return d.value.String()
 }
 
-// Type is what help shows behind the flag.
+// Type is the type that help prints after the name of the flag.
 func (d *duration) Type() string { return "duration" }
 
 // Set reads 30s, 5m, 2d or 0.
@@ -77,7 +77,7 @@ func (r *rate) String() string {
 	return strconv.FormatInt(r.perSecond, 10) + "/s"
 }
 
-// Type is what help shows behind the flag.
+// Type is the type that help prints after the name of the flag.
 func (r *rate) Type() string { return "N/s" }
 
 // Set reads a whole number above 0, with or without /s.

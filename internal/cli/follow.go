@@ -10,7 +10,8 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // goal is how far a version has to come for a command that waits; empty is where the deployment stops by itself.
@@ -51,7 +52,7 @@ func (f *follower) took() float64 {
 }
 
 // run returns the deployment as it then is and the exit code.
-func (f *follower) run(ctx context.Context) (reprocess.Deployment, job.ExitCode, error) {
+func (f *follower) run(ctx context.Context) (ledger.Deployment, job.ExitCode, error) {
 	w := newPatience(f.app, f.client)
 	if f.streams() {
 		f.stream = newStream(f.app, f.client)
@@ -61,7 +62,7 @@ func (f *follower) run(ctx context.Context) (reprocess.Deployment, job.ExitCode,
 	if f.sys.ErrTTY {
 		f.line.every = progressTerminal
 	}
-	var last reprocess.Deployment
+	var last ledger.Deployment
 	for {
 		d, err := f.client.store.Deployment(ctx, f.deployment)
 		if err == nil {
@@ -82,7 +83,7 @@ func (f *follower) run(ctx context.Context) (reprocess.Deployment, job.ExitCode,
 }
 
 // broken ends the stream of a command that stops looking: the deployment goes on.
-func (f *follower) broken(ctx context.Context, d reprocess.Deployment, err error) error {
+func (f *follower) broken(ctx context.Context, d ledger.Deployment, err error) error {
 	if f.stream == nil || !f.stream.began {
 		return err
 	}
@@ -94,7 +95,7 @@ func (f *follower) broken(ctx context.Context, d reprocess.Deployment, err error
 }
 
 // report prints a line when there is something to say.
-func (f *follower) report(ctx context.Context, d reprocess.Deployment) {
+func (f *follower) report(ctx context.Context, d ledger.Deployment) {
 	if f.stream != nil {
 		if !f.stream.began {
 			f.stream.start(ctx, d, f.resumed)
@@ -105,7 +106,7 @@ func (f *follower) report(ctx context.Context, d reprocess.Deployment) {
 	if f.flags.quiet || !f.line.due(f.sys.Now(), d) {
 		return
 	}
-	var v *reprocess.VersionStatus
+	var v *status.Version
 	if status, err := f.client.store.Status(ctx, d.Job); err == nil {
 		v, _ = versionOf(status, d.Number) // without it the line says less
 	}
@@ -114,7 +115,7 @@ func (f *follower) report(ctx context.Context, d reprocess.Deployment) {
 	}
 }
 
-func (f *follower) comeBack(d reprocess.Deployment) string {
+func (f *follower) comeBack(d ledger.Deployment) string {
 	if d.Job == "" {
 		return ""
 	}
@@ -138,7 +139,7 @@ type progressLine struct {
 }
 
 // due says that something changed or that it is time. Holding still is no progress, so it is said less often.
-func (p *progressLine) due(now time.Time, d reprocess.Deployment) bool {
+func (p *progressLine) due(now time.Time, d ledger.Deployment) bool {
 	every := p.every
 	if d.Verdict == job.Holding {
 		every = progressPipe
@@ -146,19 +147,19 @@ func (p *progressLine) due(now time.Time, d reprocess.Deployment) bool {
 	return stateOf(d) != p.state || now.Sub(p.printed) >= every
 }
 
-func stateOf(d reprocess.Deployment) string {
+func stateOf(d ledger.Deployment) string {
 	return fmt.Sprintf("%s/%s/%s/%t", d.State, d.Phase, d.Verdict, d.Paused)
 }
 
 // text is the line, or empty when it would say nothing new.
-func (p *progressLine) text(now time.Time, d reprocess.Deployment, v *reprocess.VersionStatus) string {
+func (p *progressLine) text(now time.Time, d ledger.Deployment, v *status.Version) string {
 	p.state, p.printed = stateOf(d), now
 	parts := []string{fmt.Sprintf("%s %s %s", d.Job, d.Number, phaseWord(d))}
 	if v != nil && (d.Phase == job.Replaying || d.Phase == job.CatchingUp) {
 		parts = append(parts, amounts(d, *v)...)
 	}
-	if d.Phase != job.Replaying && d.Phase != job.Building && d.Reason != "" && d.Verdict != job.Ready && !d.Phase.Ended() {
-		parts = append(parts, d.Reason)
+	if tells(d) {
+		parts = append(parts, d.Reason.Text())
 	}
 	if d.State == job.Observing && d.Message != "" { // why readers are not taken back
 		first, _, _ := strings.Cut(d.Message, "\n")
@@ -172,7 +173,18 @@ func (p *progressLine) text(now time.Time, d reprocess.Deployment, v *reprocess.
 	return line
 }
 
-func phaseWord(d reprocess.Deployment) string {
+// tells reports whether the reason of the verdict says more than the phase and the amounts.
+func tells(d ledger.Deployment) bool {
+	switch {
+	case d.Reason.IsZero() || d.Phase.Ended():
+		return false
+	case d.Phase == job.Replaying || d.Phase == job.Building:
+		return d.Verdict != job.ReplayingRanges && d.Verdict != job.Unknown
+	}
+	return d.Verdict != job.Ready
+}
+
+func phaseWord(d ledger.Deployment) string {
 	word := string(d.Phase)
 	if d.Paused {
 		word += " (paused)"
@@ -181,7 +193,7 @@ func phaseWord(d reprocess.Deployment) string {
 }
 
 // amounts are what is known of how much is done, how fast, and when it is done.
-func amounts(d reprocess.Deployment, v reprocess.VersionStatus) []string {
+func amounts(d ledger.Deployment, v status.Version) []string {
 	var out []string
 	if v.LagRecords != nil {
 		left := *v.LagRecords

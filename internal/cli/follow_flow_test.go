@@ -125,7 +125,7 @@ func TestInterruptEndsTheCommandAndNotTheDeployment(t *testing.T) {
 	}
 	f.start("wait", "pageviews", "--for", "live")
 	f.errs.await(t, "pageviews v1 staged")
-	f.exec(`UPDATE kappactl.version SET phase = 'live', verdict = 'ready', reason = ''`)
+	f.exec(`UPDATE kappactl.version SET phase = 'live', verdict = 'ready', reason = '{}'`)
 	f.exec(`UPDATE kappactl.deployment SET state = 'settled', promoted_at = clock_timestamp(), ended_at = clock_timestamp()`)
 	f.ends(job.ExitOK)
 	if !strings.HasPrefix(f.out.String(), "pageviews v1 is live: ") {
@@ -140,8 +140,8 @@ func TestWaitEndsSoonWithTheCauseWhenTheVersionFails(t *testing.T) {
 	f.ends(job.ExitOK)
 	f.start("wait", "pageviews", "v1", "--for", "live", "-o", "json")
 	f.errs.await(t, "pageviews v1 staged")
-	f.exec(`UPDATE kappactl.version SET phase = 'failed', exit_code = 1, error = 'segment 3: cast', ended_at = clock_timestamp()`)
-	f.exec(`UPDATE kappactl.deployment SET state = 'failed', exit_code = 1, message = 'segment 3: cast', ended_at = clock_timestamp()`)
+	f.exec(`UPDATE kappactl.version SET phase = 'failed', exit_code = 1, error = '{"code": "refused", "args": {"cause": "segment 3: cast"}}', ended_at = clock_timestamp()`)
+	f.exec(`UPDATE kappactl.deployment SET state = 'failed', exit_code = 1, message = '{"code": "refused", "args": {"cause": "segment 3: cast"}}', ended_at = clock_timestamp()`)
 	f.ends(job.ExitFailed)
 	if !strings.Contains(f.errs.String(), "error: segment 3: cast\n") {
 		t.Errorf("stderr: %s", f.errs)
@@ -164,7 +164,7 @@ func TestWaitingOutlivesARestartOfTheDatabaseAndTheLossOfTheAgent(t *testing.T) 
 	f.errs.await(t, "no agent is alive; waiting for one")
 	f.exec(`UPDATE kappactl.agent SET heartbeat_at = clock_timestamp() + interval '1 hour'`)
 	f.errs.await(t, "an agent is alive again")
-	f.exec(`UPDATE kappactl.version SET phase = 'live', verdict = 'ready', reason = ''`)
+	f.exec(`UPDATE kappactl.version SET phase = 'live', verdict = 'ready', reason = '{}'`)
 	f.exec(`UPDATE kappactl.deployment SET state = 'settled', promoted_at = clock_timestamp(), ended_at = clock_timestamp()`)
 	f.ends(job.ExitOK)
 }
@@ -183,7 +183,7 @@ func TestAnActEndsWithTheCodeOfItsAnswer(t *testing.T) {
 		err := f.pool.QueryRow(t.Context(), `SELECT args::text FROM kappactl.request WHERE verb = 'promote' AND number = 1`).Scan(&args)
 		return err == nil && strings.Contains(args, "ignore_snapshots")
 	})
-	f.exec(`UPDATE kappactl.request SET exit_code = 6, answer = 'live changed since stage', next_command = 'kappactl deploy X', answered_at = now()`)
+	f.exec(`UPDATE kappactl.request SET exit_code = 6, answer = '{"code": "refused", "args": {"cause": "live changed since stage"}}', next_command = 'kappactl deploy X', answered_at = now()`)
 	f.ends(job.ExitConflict)
 	if want := "error: live changed since stage\nnext: kappactl deploy X\n"; f.errs.String() != want {
 		t.Errorf("stderr: %q", f.errs)

@@ -25,6 +25,7 @@ func helpTopics() []helpTopic {
 	return []helpTopic{
 		{"exit-codes", "with which codes commands end, and why", "exit-codes.md"},
 		{"environment", "variables that commands read", ""},
+		{"settings", "the settings file: where it is looked for, and its keys", "settings.md"},
 		{"output", "what commands print with --output, field by field", "cli-output.md"},
 		{"hooks", "commands and webhooks that are told of deployments", "hooks.md"},
 		{"job-file", "the keys of the job file", "job-file.md"},
@@ -137,6 +138,8 @@ func otherVariables() [][2]string {
 	return [][2]string{
 		{"KAPPACTL_CONFIG", "settings file"},
 		{"KAPPACTL_CONTEXT", "context of the settings file"},
+		{outputVariable, "how results are printed (--output)"},
+		{timeoutVariable, "give up after this time (--timeout); not for serve, dev and watch, which run until they are stopped"},
 		{"PGHOST, PGDATABASE, PGSERVICE …", "libpq's variables: those that name a server replace the file's dsn, the others fill what it lacks"},
 		{"PGPASSWORD, PGPASSFILE", "the database password"},
 		{"KAPPACTL_WEBHOOK_SECRET", "of serve: signs webhooks that name no secret_file"},
@@ -155,7 +158,7 @@ func environmentHelp(w io.Writer, s render.Style) error {
 	var b strings.Builder
 	b.WriteString("# Environment\n\nA flag goes before its variable, a variable before the settings file; kappactl context show prints what counts.\n\n")
 	b.WriteString("| variable | |\n| --- | --- |\n")
-	for _, o := range config.Options() {
+	for _, o := range config.Table() {
 		if o.Env == "" {
 			continue
 		}

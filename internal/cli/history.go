@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 type historyOptions struct {
@@ -54,10 +55,18 @@ func runHistory(ctx context.Context, o historyOptions) error {
 	return o.result(events, func(w io.Writer) error { return printEvents(w, o.style(), events) })
 }
 
-func printEvents(w io.Writer, style render.Style, events []reprocess.PastEvent) error {
+// who is the name that the client gave, and the database role beside it when that is another.
+func who(e ledger.PastEvent) string {
+	if name, _, _ := strings.Cut(e.By, "@"); e.By == "" || name == e.DBRole {
+		return e.By
+	}
+	return e.By + " (" + e.DBRole + ")"
+}
+
+func printEvents(w io.Writer, style render.Style, events []ledger.PastEvent) error {
 	t := render.NewTable("at", "version", "event", "by", "message")
 	for _, e := range events {
-		t.Add(render.Text(e.At.Format(time.RFC3339)), render.Text(known(e.Version)), render.Text(e.Kind), render.Text(or(e.By, render.None)),
+		t.Add(render.Text(e.At.Format(time.RFC3339)), render.Text(known(e.Version)), render.Text(string(e.Kind)), render.Text(cmp.Or(who(e), render.None)),
 			render.Text(strings.ReplaceAll(e.Message, "\n", " ")))
 	}
 	return t.Write(w, style)

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 
-	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/config"
 	"github.com/kappactl/kappactl/internal/hooks"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -34,15 +33,4 @@ func hooksOf(s config.Settings) []hooks.Hook {
 		all = append(all, one)
 	}
 	return all
-}
-
-// unlike says where living agents have different hooks, one phrase a hook.
-func unlike(living []agent.Living) []string {
-	said := map[string]map[string]string{}
-	for _, one := range living {
-		if one.Hooks != nil {
-			said[one.ID] = one.Hooks
-		}
-	}
-	return hooks.Differences(said)
 }

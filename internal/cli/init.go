@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,8 +22,9 @@ func newInit(a *app, run func(context.Context, initOptions) error) *cobra.Comman
 		Use:   "init",
 		Short: "Create or upgrade the control schema in PostgreSQL",
 		Long: `Create the control schema, or bring it up to this release. It can be run again at any time, and by two at once.
-With --print it opens no connection: it shows the SQL, and at its end the rights that an agent and the commands need, for a database administrator to run.`,
-		Example: "  kappactl init\n  kappactl init --print | psql",
+With --print it opens no connection: it shows the SQL, and at its end docs/rights.sql, the roles and rights that an agent and the
+commands need, for a database administrator to run. docs/rights.sql alone can be run again.`,
+		Example: "  kappactl init\n  kappactl init --print | psql -1",
 		Args:    exactly(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
@@ -41,7 +43,7 @@ func runInit(ctx context.Context, o initOptions) error {
 	if err != nil {
 		return err
 	}
-	schema := or(settings.Schema, pg.DefaultSchema)
+	schema := cmp.Or(settings.Schema, pg.DefaultSchema)
 	result := initResult{Schema: schema, Version: pg.SchemaVersion}
 	if o.print {
 		text, err := pg.MigrationSQL(schema, release)
@@ -49,7 +51,7 @@ func runInit(ctx context.Context, o initOptions) error {
 			return err
 		}
 		result.SQL = fmt.Sprintf("-- The control schema of kappactl, version %d. To run this a role needs: GRANT CREATE ON DATABASE … TO role;\n\n%s\n%s",
-			pg.SchemaVersion, text, commented(rightsSQL(schema, "public")))
+			pg.SchemaVersion, text, pg.RightsSQL(schema, "public"))
 		return o.result(result, func(w io.Writer) error {
 			_, err := io.WriteString(w, result.SQL)
 			return err

@@ -22,17 +22,13 @@ func kafkaConfig(ctx context.Context, s config.Settings) (kafka.Config, error) {
 	if sasl.Mechanism == "" {
 		return c, nil
 	}
-	// Read now, so that a source that does not work is said at once and not by each connection.
-	first, err := sasl.Password.Read(ctx)
-	if err != nil {
+	// Read once now, so that a source that does not work ends the command at once.
+	if _, err := sasl.Password.Read(ctx); err != nil {
 		return kafka.Config{}, &job.Refusal{Code: job.ExitUsage, Cause: "kafka.sasl: " + err.Error(), Err: err}
 	}
 	c.Login, err = kafka.NewLogin(sasl.Mechanism, sasl.User, func(ctx context.Context) (string, error) {
-		if sasl.Password.File == "" {
-			return string(first), nil
-		}
-		now, err := sasl.Password.Read(ctx) // a new password needs no restart
-		return string(now), err
+		password, err := sasl.Password.Read(ctx) // a new password needs no restart
+		return string(password), err
 	})
 	return c, err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -83,7 +84,7 @@ func manual(cmd *cobra.Command) (string, error) {
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", troff(manName(cmd)), troff(cmd.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", troff(cmd.UseLine()))
 	b.WriteString(".SH DESCRIPTION\n")
-	for paragraph := range strings.SplitSeq(or(cmd.Long, cmd.Short+"."), "\n\n") {
+	for paragraph := range strings.SplitSeq(cmp.Or(cmd.Long, cmd.Short+"."), "\n\n") {
 		b.WriteString(".PP\n" + troff(paragraph) + "\n")
 	}
 	if own := visible(cmd); len(own) > 0 {

@@ -61,7 +61,7 @@ func TestHelpTopics(t *testing.T) {
 		}
 	}
 	_, env, _ := runCLI(t, "help", "environment")
-	for _, o := range config.Options() {
+	for _, o := range config.Table() {
 		if o.Env != "" && !strings.Contains(env, "  "+o.Env+"\n") {
 			t.Errorf("help environment lacks %s", o.Env)
 		}

@@ -2,16 +2,35 @@ package cli
 
 import (
 	"context"
+	"errors"
 
-	"github.com/kappactl/kappactl/internal/law"
+	"github.com/kappactl/kappactl/internal/agent"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/mergecheck"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
 )
 
 // merging is what check and test merge parts with: the statements of agents and views, in temporary tables.
-func merging(pool *pg.Pool) law.Deps {
-	return law.Deps{Pool: pool, Statements: speedlayer.Store{}, Views: views(), StagingColumn: speedlayer.StagingColumn, Fillfactor: serving.Fillfactor}
+func merging(ctx context.Context, pool *pg.Pool) mergecheck.Deps {
+	return mergecheck.Deps{
+		Pool: pool, Agent: agent.Role(ctx, pool), Statements: speedlayer.Store{}, Views: views(), StagingColumn: speedlayer.StagingColumn, Fillfactor: serving.Fillfactor,
+	}
+}
+
+// confined refuses a job whose serve.columns or serve.where reach beyond the job. What cannot be found out is no reason to refuse: the
+// agent looks again.
+func (a *app) confined(ctx context.Context, c *compiled, pool *pg.Pool) error {
+	err := mergecheck.Confine(ctx, merging(ctx, pool), c.spec, c.query)
+	var problems job.Problems
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &problems):
+		return problems
+	}
+	return nil
 }
 
 // database opens the database of the settings; no control schema is needed.

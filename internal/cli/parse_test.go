@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,9 +57,9 @@ func at(name string, number int) target {
 }
 
 func TestDeployFlags(t *testing.T) {
-	expect(t, newDeploy, deployOptions{file: "a.yaml"}, "a.yaml")
+	expect(t, newDeploy, deployOptions{file: jobFile{path: "a.yaml"}}, "a.yaml")
 	expect(t, newDeploy, deployOptions{
-		file: "a.yaml", until: "caught_up", promote: job.PromoteAuto, again: true, allowColumnChange: true, acceptShorterHistory: "t1", ignoreDisk: true,
+		file: jobFile{path: "a.yaml"}, until: "caught_up", promote: job.PromoteAuto, again: true, allowColumnChange: true, acceptShorterHistory: "t1", ignoreDisk: true,
 		dryRun: true, detailedExitCode: true, detach: true, waitAgent: duration{value: 2 * time.Minute, set: true},
 	}, "a.yaml", "--until", "caught_up", "--promote", "auto", "--again", "--allow-column-change", "--accept-shorter-history=t1", "--ignore-disk", "--dry-run",
 		"--detailed-exitcode", "--detach", "--wait-agent", "2m")
@@ -119,7 +121,7 @@ func TestLookFlags(t *testing.T) {
 	one := at("a", 2)
 	expect(t, newStatus, statusOptions{target: &one, exitCode: true}, "a", "2", "--exit-code")
 	expect(t, newVerify, verifyOptions{target: target{Job: "a"}, fromLogStart: true}, "a", "--from-log-start")
-	expect(t, newCheck, checkOptions{file: "x"}, "x")
+	expect(t, newCheck, checkOptions{file: jobFile{path: "x"}}, "x")
 	expect(t, newInit, initOptions{print: true}, "--print")
 	if _, _, err := parsed(t, newStatus, "--exit-code"); err == nil {
 		t.Error("status --exit-code needs a job")
@@ -156,6 +158,48 @@ func TestSettingsFlagsReachTheSettings(t *testing.T) {
 	got := []any{s.Brokers, string(s.DSN), s.Agent.Lease, s.HTTP, s.Agent.Log}
 	if diff := cmp.Diff([]any{[]string{"h:1", "h:2"}, "host=h", 2 * time.Second, "127.0.0.1:0", "json"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestVariablesGiveOutputAndTimeout(t *testing.T) {
+	begun := func(env map[string]string, args ...string) (*app, *cobra.Command, error) {
+		t.Helper()
+		sys, _, _ := fakeSystem(env)
+		a := &app{sys: sys, stop: func() {}}
+		root := newRoot(a)
+		cmd, rest, err := root.Find(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.ParseFlags(rest); err != nil {
+			t.Fatal(err)
+		}
+		cmd.SetContext(t.Context())
+		err = a.begin(cmd, nil)
+		t.Cleanup(a.stop)
+		return a, cmd, err
+	}
+	env := map[string]string{"KAPPACTL_OUTPUT": "json", "KAPPACTL_TIMEOUT": "2h"}
+	a, deploy, err := begun(env, "deploy")
+	if end, limited := deploy.Context().Deadline(); err != nil || !limited || time.Until(end) < time.Hour || a.flags.output.value != "json" {
+		t.Errorf("deploy: deadline %v, output %s, %v", end, a.flags.output.value, err)
+	}
+	a, status, err := begun(env, "status", "-o", "csv", "--timeout", "1m")
+	if end, _ := status.Context().Deadline(); err != nil || time.Until(end) > time.Minute || a.flags.output.value != "csv" {
+		t.Errorf("flags do not override the variables: deadline %v, output %s, %v", end, a.flags.output.value, err)
+	}
+	for _, name := range []string{"serve", "dev", "watch"} {
+		_, cmd, err := begun(env, name)
+		if _, limited := cmd.Context().Deadline(); limited || err != nil {
+			t.Errorf("KAPPACTL_TIMEOUT ends %s (%v)", name, err)
+		}
+	}
+	for name, text := range map[string]string{"KAPPACTL_OUTPUT": "xml", "KAPPACTL_TIMEOUT": "soon"} {
+		_, _, err := begun(map[string]string{name: text}, "status")
+		var wrong *usageError
+		if !errors.As(err, &wrong) || !strings.Contains(wrong.Cause, name+`: "`+text+`": want`) {
+			t.Errorf("%s=%s: %v", name, text, err)
+		}
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 func newPause(a *app, run func(context.Context, actOptions) error) *cobra.Command {
@@ -20,5 +20,5 @@ paused. Without a version it is the candidate: a standby is only paused by name,
 }
 
 func runPause(ctx context.Context, o actOptions) error {
-	return o.act(reprocess.Pause).run(ctx)
+	return o.act(ledger.Pause).run(ctx)
 }

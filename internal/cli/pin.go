@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 type pinOptions struct {
@@ -66,7 +66,7 @@ func runPin(ctx context.Context, o pinOptions) error {
 		return err
 	}
 	defer c.Close()
-	ref, err := c.resolve(ctx, o.target, reprocess.Retire)
+	ref, err := c.resolve(ctx, o.target, ledger.Retire)
 	if err != nil {
 		return err
 	}

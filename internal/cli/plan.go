@@ -3,20 +3,21 @@ package cli
 import (
 	"context"
 	"io"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kappactl/kappactl/internal/estimate"
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/reprocess/readiness"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
 )
 
 type planOptions struct {
 	*app
-	file  string
+	file  jobFile
 	quick bool // no sample
 }
 
@@ -30,35 +31,39 @@ are replayed and what the log no longer holds, how many records and bytes that i
 PostgreSQL needs, which columns the view gains, what reads the view, and what people added to the live table by hand, which the
 new one will not have. Nothing is written. Records, bytes, rows and disk are measured on up to 200,000 records, tried out in
 temporary tables that are rolled back; "sampled" says how many. What deploy would refuse is listed, and ends it with the code that
-deploy would end with.`,
-		Example:     "  kappactl plan examples/pageviews.yaml\n  kappactl plan examples/pageviews.yaml -o json",
+deploy would end with.
+
+FILE is a job file, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
+		Example: "  kappactl plan examples/pageviews.yaml\n  kappactl plan examples/pageviews.yaml -o json\n" +
+			"  kappactl plan job.yaml --vars staging.env --set TOPIC=pageviews-2",
 		Args:        exactly("FILE"),
 		Annotations: map[string]string{timeoutKey: "2m"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file = args[0]
+			o.file.path = args[0]
 			return run(cmd.Context(), o)
 		},
 	}
+	o.file.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.quick, "quick", false, "read no records: without estimates of bytes, rows, disk and time")
 	return cmd
 }
 
 // planResult is what plan prints. null means unknown.
 type planResult struct {
-	Job      job.Name      `json:"job"`
-	Version  string        `json:"version"`
-	Action   string        `json:"action"` // stage, resume, flip, apply or nothing
-	Live     *string       `json:"live"`
-	Hash     string        `json:"hash"`
-	Changes  []job.Change  `json:"changes"`
-	View     planView      `json:"view"`
-	Replay   planReplay    `json:"replay"`
-	Refusals []planRefusal `json:"refusals"`
-	ExitCode job.ExitCode  `json:"exit_code"`
-	Checks   []planCheck   `json:"checks"`
-	Lost     []planLoss    `json:"lost"`
-	RowsLost *int64        `json:"rows_lost"` // of live's view, older than what is covered
-	Warnings []string      `json:"warnings"`
+	Job      job.Name        `json:"job"`
+	Version  string          `json:"version"`
+	Action   string          `json:"action"` // stage, resume, flip, apply or nothing
+	Live     *string         `json:"live"`
+	Hash     string          `json:"hash"`
+	Changes  []job.Change    `json:"changes"`
+	View     planView        `json:"view"`
+	Replay   estimate.Replay `json:"replay"`
+	Refusals []planRefusal   `json:"refusals"`
+	ExitCode job.ExitCode    `json:"exit_code"`
+	Checks   []planCheck     `json:"checks"`
+	Lost     []planLoss      `json:"lost"`
+	RowsLost *int64          `json:"rows_lost"` // of live's view, older than what is covered
+	Warnings []string        `json:"warnings"`
 }
 
 type planView struct {
@@ -83,7 +88,7 @@ type planRefusal struct {
 type planLoss struct {
 	Topic     string             `json:"topic"`
 	Partition int32              `json:"partition"`
-	Kind      reprocess.LossKind `json:"kind"`
+	Kind      readiness.LossKind `json:"kind"`
 	Live      int64              `json:"live_from"`
 	Candidate int64              `json:"candidate_from"` // -1: not read
 	LiveSince *time.Time         `json:"live_since"`
@@ -91,8 +96,11 @@ type planLoss struct {
 }
 
 func runPlan(ctx context.Context, o planOptions) error {
-	c, err := compile(ctx, o.file)
+	c, err := o.compile(ctx, o.file)
 	if err != nil {
+		return err
+	}
+	if err := o.placeArchive(c.spec); err != nil {
 		return err
 	}
 	cl, err := o.client(ctx)
@@ -100,6 +108,9 @@ func runPlan(ctx context.Context, o planOptions) error {
 		return err
 	}
 	defer cl.Close()
+	if err := o.confined(ctx, c, cl.pool); err != nil {
+		return withNext(err, "kappactl check "+o.file.String())
+	}
 	cluster, err := cl.clusterID(ctx, c.spec.Source.Topics)
 	if err != nil {
 		return err
@@ -110,7 +121,8 @@ func runPlan(ctx context.Context, o planOptions) error {
 	}
 	defer admin.Close()
 	staging := deployOptions{app: o.app, file: o.file}.staging(ctx, c, cluster)
-	p, err := cl.store.Plan(ctx, staging, reprocess.Sources{Topics: admin, Records: admin, Positions: speedlayer.Store{}}, o.sys.Now())
+	p, err := cl.store.Plan(ctx, staging,
+		plan.Sources{Brokers: admin, History: cl.history(admin, c.spec), Positions: speedlayer.Store{}}, o.sys.Now())
 	if err != nil {
 		return err
 	}
@@ -130,10 +142,14 @@ func runPlan(ctx context.Context, o planOptions) error {
 }
 
 // outline is what needs no more questions.
-func (o planOptions) outline(c *compiled, p reprocess.Plan) planResult {
+func (o planOptions) outline(c *compiled, p plan.Deploy) planResult {
 	r := planResult{
-		Job: c.spec.Job, Version: p.Number.String(), Hash: c.hash, Action: planAction(p), Changes: []job.Change{}, Refusals: []planRefusal{}, Lost: []planLoss{}, Warnings: []string{},
-		View: planView{Name: c.spec.Serve.View.String(), Added: []planColumn{}, Removed: []planColumn{}, ReadBy: []string{}, Additions: []serving.Addition{}},
+		Job: c.spec.Job, Version: p.Number.String(), Hash: c.hash, Action: planAction(p), Changes: []job.Change{},
+		Refusals: []planRefusal{}, Lost: []planLoss{}, Warnings: []string{},
+		View: planView{
+			Name: c.spec.Serve.View.String(), Added: []planColumn{}, Removed: []planColumn{}, ReadBy: []string{},
+			Additions: []serving.Addition{},
+		},
 	}
 	if p.Number == 0 {
 		r.Version = ""
@@ -154,14 +170,18 @@ func (o planOptions) outline(c *compiled, p reprocess.Plan) planResult {
 	}
 	for _, l := range p.Lost.Losses {
 		r.Lost = append(r.Lost, planLoss{
-			Topic: l.Live.Topic, Partition: l.Live.ID, Kind: l.Kind, Live: l.Live.From, Candidate: l.Candidate, LiveSince: l.LiveSince, Since: l.Since,
+			Topic: l.Live.Topic, Partition: l.Live.ID, Kind: l.Kind, Live: l.Live.From, Candidate: l.Candidate,
+			LiveSince: l.LiveSince, Since: l.Since,
 		})
 	}
 	r.RowsLost = p.Lost.Older
+	for _, w := range p.Warnings {
+		r.Warnings = append(r.Warnings, w.Text())
+	}
 	for _, err := range p.Refusals {
 		r.refused(deployOptions{app: o.app, file: o.file}, err)
 	}
-	r.Replay = newPlanReplay(c, p)
+	r.Replay = estimate.New(c.spec, p)
 	r.Checks = planChecks(c.spec, r.Live)
 	return r
 }
@@ -178,16 +198,16 @@ func (r *planResult) refused(o deployOptions, err error) {
 	}
 }
 
-func planAction(p reprocess.Plan) string {
+func planAction(p plan.Deploy) string {
 	switch {
 	case p.Number == 0:
 		return "refuse"
 	case p.Nothing:
 		return "nothing"
+	case p.Staged.Live:
+		return "apply" // what is not part of the hash, to the live version
 	case p.Resumed:
 		return "resume"
-	case p.FlipOnly && p.Live != nil && p.Live.Number == p.Number:
-		return "apply" // what is not part of the hash, to the live version
 	case p.FlipOnly:
 		return "flip"
 	}
@@ -195,7 +215,7 @@ func planAction(p reprocess.Plan) string {
 }
 
 // survey asks the database what hangs on the view and on the live table.
-func (o planOptions) survey(ctx context.Context, cl *client, c *compiled, p reprocess.Plan, r *planResult) error {
+func (o planOptions) survey(ctx context.Context, cl *client, c *compiled, p plan.Deploy, r *planResult) error {
 	names, err := views().Readers(ctx, cl.pool, c.spec.Serve.View)
 	if err != nil {
 		return err
@@ -210,13 +230,4 @@ func (o planOptions) survey(ctx context.Context, cl *client, c *compiled, p repr
 	}
 	r.View.Additions = append(r.View.Additions, additions...)
 	return nil
-}
-
-// workers is how many segments are replayed at once, as far as this machine can tell.
-func workers(spec *job.Spec, segments int) int {
-	n := spec.Replay.Workers
-	if n == 0 {
-		n = runtime.NumCPU()
-	}
-	return max(1, min(n, segments))
 }

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"strings"
+	"time"
 
+	"github.com/kappactl/kappactl/internal/estimate"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
 )
@@ -21,7 +25,7 @@ func (r planResult) print(w io.Writer, style render.Style) error {
 	for _, c := range r.Changes {
 		add("changes", "%s", changeText(c))
 	}
-	r.Replay.rows(add)
+	replayRows(r.Replay, add)
 	add("view", "%s", r.View.Name)
 	for _, c := range r.View.Added {
 		add("new column", "%s %s", c.Name, c.Type)
@@ -70,19 +74,23 @@ func (r planResult) words() string {
 	return "stage " + r.Version + " (" + r.Hash + ") and replay from " + r.Replay.Start
 }
 
-// free is what PostgreSQL's disk has left.
-func (r planReplay) free() string {
+// freeText is what PostgreSQL's disk has left.
+func freeText(r estimate.Replay) string {
 	if r.DiskFree == nil {
 		return "unknown, " + r.DiskUnknown
 	}
 	return render.Bytes(*r.DiskFree)
 }
 
-func (r planReplay) rows(add func(name, format string, args ...any)) {
+func replayRows(r estimate.Replay, add func(name, format string, args ...any)) {
 	for _, t := range r.Topics {
 		add("retention", "%s: %s", t.Topic, retentionText(t))
 	}
-	r.ranges(add)
+	replayRanges(r, add)
+	if r.Archived > 0 {
+		add("source", "%s offsets from the archive, %s from the log", render.Count(r.Archived),
+			render.Count(r.Offsets-r.Archived))
+	}
 	if len(r.Partitions) == 0 {
 		return
 	}
@@ -99,7 +107,8 @@ func (r planReplay) rows(add func(name, format string, args ...any)) {
 		add("dead letters", "%s; the first: %s", n, r.DeadLetterFirst)
 	}
 	add("rows", "%s", render.CountOf(r.Rows))
-	add("disk", "%s, and %s more during the replay; free: %s", render.Bytes(*r.DiskBytes), render.Bytes(*r.StagingBytes), r.free())
+	add("disk", "%s, and %s more during the replay; free: %s", render.Bytes(*r.DiskBytes), render.Bytes(*r.StagingBytes),
+		freeText(r))
 	add("WAL", "%s", render.Bytes(*r.WALBytes))
 	if r.ETASeconds == nil {
 		add("time", "unknown")
@@ -109,14 +118,15 @@ func (r planReplay) rows(add func(name, format string, args ...any)) {
 	if r.StableForSeconds > 0 {
 		then = fmt.Sprintf(", then %s within the limits (ready.stable_for)", render.Seconds(&r.StableForSeconds))
 	}
-	add("time", "%s to replay and build at %s a worker (estimated from %s)%s", about(*r.ETASeconds), render.Rate(r.RecordsPerSecond), article(r.ETAFrom), then)
+	add("time", "%s to replay and build at %s a worker (estimated from %s)%s", about(*r.ETASeconds),
+		render.Rate(r.RecordsPerSecond), article(r.ETAFrom), then)
 }
 
 // planRanges is how many partitions are listed one by one.
 const planRanges = 16
 
-// ranges lists what is replayed, or sums it up by topic.
-func (r planReplay) ranges(add func(name, format string, args ...any)) {
+// replayRanges lists what is replayed, or sums it up by topic.
+func replayRanges(r estimate.Replay, add func(name, format string, args ...any)) {
 	if len(r.Partitions) <= planRanges {
 		for _, p := range r.Partitions {
 			add("replay", "%s/%d [%d,%d)", p.Topic, p.Partition, p.From, p.To)
@@ -130,7 +140,8 @@ func (r planReplay) ranges(add func(name, format string, args ...any)) {
 				partitions, offsets = partitions+1, offsets+p.To-p.From
 			}
 		}
-		add("replay", "%s: %s, %s offsets (-o json has each)", t.Topic, render.Plural(partitions, "partition"), render.Count(offsets))
+		add("replay", "%s: %s, %s offsets (-o json has each)", t.Topic, render.Plural(partitions, "partition"),
+			render.Count(offsets))
 	}
 }
 
@@ -150,7 +161,12 @@ func article(from string) string {
 	return "a " + from
 }
 
-func retentionText(t planTopic) string {
+// msDuration is a time of Kafka's settings, which may be longer than durations are.
+func msDuration(ms int64) time.Duration {
+	return time.Duration(min(ms, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+}
+
+func retentionText(t estimate.Topic) string {
 	parts := []string{"kept for ever"}
 	if t.RetentionMS >= 0 {
 		parts[0] = fmt.Sprintf("kept for %s", job.FormatDuration(msDuration(t.RetentionMS)))
@@ -172,7 +188,7 @@ func changeText(c job.Change) string {
 	if strings.Contains(c.From+c.To, "\n") || len(c.From)+len(c.To) > 100 {
 		return c.Path
 	}
-	return fmt.Sprintf("%s: %s → %s", c.Path, or(c.From, "nothing"), or(c.To, "nothing"))
+	return fmt.Sprintf("%s: %s → %s", c.Path, cmp.Or(c.From, "nothing"), cmp.Or(c.To, "nothing"))
 }
 
 func known(s *string) string {

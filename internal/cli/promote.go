@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 type promoteOptions struct {
@@ -31,7 +31,7 @@ on both sides. Readers see one transaction. Without VERSION there must be only o
 }
 
 func runPromote(ctx context.Context, o promoteOptions) error {
-	do := o.act(reprocess.Promote)
-	do.args = reprocess.Args{IgnoreSnapshots: o.ignoreSnapshots, LiveIsDown: o.liveIsDown}
+	do := o.act(ledger.Promote)
+	do.args = ledger.Args{IgnoreSnapshots: o.ignoreSnapshots, LiveIsDown: o.liveIsDown}
 	return do.run(ctx)
 }

@@ -18,9 +18,14 @@ type removeOptions struct {
 }
 
 func (o *removeOptions) add(f *pflag.FlagSet) {
-	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	o.addAsking(f)
 	waitAgentFlag(f, &o.waitAgent)
+}
+
+// addAsking adds the flags of an act that this command does itself.
+func (o *removeOptions) addAsking(f *pflag.FlagSet) {
+	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print what would be done, change nothing")
 }
 
 // mayAsk refuses an act that nobody has confirmed and nobody is there to confirm. does says what the act does.
@@ -45,4 +50,9 @@ func (o removeOptions) confirmed(question string, right func(answer string) bool
 		o.tell("\n") // nobody ended the line of the question
 	}
 	return &job.Refusal{Code: job.ExitUsage, Cause: "not confirmed: nothing was done", Next: "the same command again; --dry-run shows what it would do, --yes does not ask"}
+}
+
+// agrees reports whether the answer to a question is yes.
+func agrees(answer string) bool {
+	return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
 }

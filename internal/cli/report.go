@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -13,7 +14,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/internal/report"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 	"github.com/kappactl/kappactl/speedlayer"
 )
 
@@ -82,7 +84,7 @@ func reportFlag(f *pflag.FlagSet, dir *string) {
 // reported writes the report of a deployment that was followed, when one is wanted. That it cannot be written is a warning: it does
 // not change what became of the deployment.
 func (c *client) reported(ctx context.Context, a *app, dir string, id int64) *reportFiles {
-	if dir = or(dir, a.sys.Env("KAPPACTL_REPORT")); dir == "" {
+	if dir = cmp.Or(dir, a.sys.Env("KAPPACTL_REPORT")); dir == "" {
 		return nil
 	}
 	files, err := c.report(ctx, id, dir)
@@ -137,19 +139,20 @@ func (c *client) gather(ctx context.Context, id int64) (report.Report, error) {
 	if err != nil {
 		return report.Report{}, err
 	}
-	status, err := c.store.Status(ctx, d.Job)
+	shown, err := c.store.Status(ctx, d.Job)
 	if err != nil {
 		return report.Report{}, err
 	}
-	v, err := versionOf(status, d.Number)
+	v, err := versionOf(shown, d.Number)
 	if err != nil {
 		return report.Report{}, err
 	}
 	r := report.Report{
-		Schema: report.Schema, At: c.now().UTC(), Job: d.Job, Team: status.Team, View: status.View, Version: v.Version, Hash: v.Hash, Deployment: id,
-		State: d.State, Phase: d.Phase, ExitCode: d.ExitCode, Message: or(d.Message, d.VersionError), Next: d.Next, By: v.CreatedBy,
+		Schema: report.Schema, At: c.now().UTC(), Job: d.Job, Team: shown.Team, View: shown.View, Version: v.Version, Hash: v.Hash, Deployment: id,
+		State: d.State, Phase: d.Phase, ExitCode: d.ExitCode, Message: cmp.Or(d.Message, d.VersionError),
+		MessageCode: cmp.Or(d.MessageCode, d.VersionErrorCode), Next: d.Next, By: v.CreatedBy,
 		GitRevision: v.GitRevision, CreatedAt: d.CreatedAt.UTC(), PromotedAt: d.PromotedAt, EndedAt: d.EndedAt, Records: v.Records,
-		DeadLetters: v.DeadLetters, Checks: append([]reprocess.CheckStatus{}, v.Checks...),
+		DeadLetters: v.DeadLetters, Checks: append([]status.Check{}, v.Checks...),
 	}
 	if r.Timings, err = c.store.Timings(ctx, d.Ref()); err != nil {
 		return r, err
@@ -175,7 +178,7 @@ func (c *client) gather(ctx context.Context, id int64) (report.Report, error) {
 }
 
 // planned is what the version of a deployment was to read, and what its file changed.
-func (c *client) planned(ctx context.Context, d reprocess.Deployment) (report.Plan, error) {
+func (c *client) planned(ctx context.Context, d ledger.Deployment) (report.Plan, error) {
 	p := report.Plan{Changes: []job.Change{}, Partitions: []report.Range{}}
 	positions, err := speedlayer.Store{}.Positions(ctx, c.pool, d.Ref())
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 type resumeOptions struct {
 	actOptions
-	gaps []reprocess.Gap
+	gaps []ledger.Gap
 }
 
 func newResume(a *app, run func(context.Context, resumeOptions) error) *cobra.Command {
@@ -21,11 +21,12 @@ func newResume(a *app, run func(context.Context, resumeOptions) error) *cobra.Co
 	var accept []string
 	cmd := o.command(&cobra.Command{
 		Use:   "resume JOB [VERSION]",
-		Short: "Let a paused version go on where it stopped",
-		Long: `Let a paused version go on exactly where it stopped. A version that the log no longer holds records for stands still at the
-gap, live or not; with --accept-gap TOPIC/PARTITION:FROM-TO it goes on behind it. The range must be the one that status names; what is
-lost is written down, once and for all: the version counts none of these records, verify leaves them out, and history says who
-accepted it. Where the log was cut off after they had been counted they stay counted, and verify says so.`,
+		Short: "Let a version that is paused, or stopped by a fault, go on where it stopped",
+		Long: `Let a paused version go on exactly where it stopped, and let one that a fault has stopped, live or not, try again. With
+--accept-gap TOPIC/PARTITION:FROM-TO it goes on behind the offsets of a fault: those that the log no longer holds, a record that the
+query cannot take, a record batch that is too large. The range must be the one that status names. One record becomes a dead letter with
+the reason "skipped". Any other range is noted as a gap: the version counts none of its records, verify leaves them out, and history
+says who accepted it. Where the log was cut off after they had been counted they stay counted, and verify says so.`,
 		Example: "  kappactl resume pageviews v2\n  kappactl resume pageviews v1 --accept-gap pageviews/0:1200-1900",
 	}, func(cmd *cobra.Command) error {
 		for _, text := range accept {
@@ -45,13 +46,13 @@ accepted it. Where the log was cut off after they had been counted they stay cou
 }
 
 func runResume(ctx context.Context, o resumeOptions) error {
-	do := o.act(reprocess.Resume)
+	do := o.act(ledger.Resume)
 	do.args.AcceptGap = o.gaps
 	return do.run(ctx)
 }
 
 // parseGap reads TOPIC/PARTITION:FROM-TO, as status and the answer of a wait print it.
-func parseGap(text string) (g reprocess.Gap, ok bool) {
+func parseGap(text string) (g ledger.Gap, ok bool) {
 	place, offsets, found := cutLast(text, ":")
 	topic, partition, split := cutLast(place, "/")
 	from, to, ranged := strings.Cut(offsets, "-")
@@ -64,7 +65,7 @@ func parseGap(text string) (g reprocess.Gap, ok bool) {
 	if errors.Join(err, err1, err2) != nil || id < 0 || first < 0 || first >= end {
 		return g, false
 	}
-	return reprocess.Gap{Topic: topic, Partition: int32(id), From: first, To: end}, true
+	return ledger.Gap{Topic: topic, Partition: int32(id), From: first, To: end}, true
 }
 
 func cutLast(text, sep string) (before, after string, found bool) {

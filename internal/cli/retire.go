@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 type retireOptions struct {
@@ -34,6 +34,9 @@ terminal it needs --yes.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 && !o.allExpired {
 				return usage(cmd, "missing argument JOB, or --all-expired")
+			}
+			if o.allExpired && o.now {
+				return usage(cmd, "--all-expired retires versions whose window is over, and --now one whose window is not: give one of them")
 			}
 			if len(args) == 2 && o.allExpired {
 				return usage(cmd, "--all-expired takes no VERSION")
@@ -66,7 +69,7 @@ func runRetire(ctx context.Context, o retireOptions) error {
 }
 
 func (o retireOptions) one(t target) act {
-	return act{app: o.app, verb: reprocess.Retire, target: t, dryRun: o.dryRun, waitAgent: o.waitAgent.value, args: reprocess.Args{Now: o.now}, confirm: o.confirm}
+	return act{app: o.app, verb: ledger.Retire, target: t, dryRun: o.dryRun, waitAgent: o.waitAgent.value, args: ledger.Args{Now: o.now}, confirm: o.confirm, agreed: o.yes}
 }
 
 // all retires every standby version whose window is over and goes on when one is refused; the code is that of the first
@@ -112,7 +115,7 @@ func (o retireOptions) all(ctx context.Context) error {
 }
 
 // expiredStandbys are the standby versions whose rollback window is over at now.
-func expiredStandbys(jobs []reprocess.Status, now time.Time) ([]target, error) {
+func expiredStandbys(jobs []status.Job, now time.Time) ([]target, error) {
 	var out []target
 	for _, j := range jobs {
 		for _, v := range j.Versions {
@@ -135,7 +138,5 @@ func (o retireOptions) confirm(ref job.Ref) error {
 	if ref.Adopted() {
 		question = fmt.Sprintf("retire %s %s, after which readers cannot go back to it? Its table %s stays. [y/N] ", ref.Job, ref.Number, ref.Table())
 	}
-	return o.confirmed(question, func(answer string) bool {
-		return strings.EqualFold(answer, "y") || strings.EqualFold(answer, "yes")
-	})
+	return o.confirmed(question, agrees)
 }

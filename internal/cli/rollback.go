@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 type rollbackOptions struct {
@@ -30,7 +30,7 @@ that has failed, was paused or has fallen behind needs --stale: readers then mis
 }
 
 func runRollback(ctx context.Context, o rollbackOptions) error {
-	do := o.act(reprocess.Rollback)
-	do.args = reprocess.Args{Stale: o.stale, IgnoreSnapshots: o.ignoreSnapshots}
+	do := o.act(ledger.Rollback)
+	do.args = ledger.Args{Stale: o.stale, IgnoreSnapshots: o.ignoreSnapshots}
 	return do.run(ctx)
 }

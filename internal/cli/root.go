@@ -53,6 +53,7 @@ func Run(ctx context.Context, sys System, args []string) job.ExitCode {
 		return done.Code
 	}
 	ctx = cmd.Context()
+	err = a.namingRights(ctx, err)
 	f := explain(ctx, err)
 	if f.Next == "" && f.Code == job.ExitUsage {
 		f.Next = cmd.CommandPath() + " --help"
@@ -110,8 +111,8 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.String("config", "", "settings `FILE` (default: KAPPACTL_CONFIG, ./kappactl.yaml, then the user's config folder)")
 	f.String("context", "", "`NAME` of the context of the settings file to use")
 	settingFlags(f, false)
-	f.VarP(&a.flags.output, "output", "o", "how results are printed")
-	f.Var(&a.flags.timeout, "timeout", "give up after this time with exit code 4; 0 = never (default: see the command)")
+	f.VarP(&a.flags.output, "output", "o", "how results are printed (also "+outputVariable+")")
+	f.Var(&a.flags.timeout, "timeout", "give up after this time with exit code 4; 0 = never (default: see the command; also "+timeoutVariable+")")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress on the error stream")
 	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours (also NO_COLOR)")
 	f.BoolVar(&a.flags.debug, "debug", false, "log what is done, and all that an error wraps, on the error stream")
@@ -122,11 +123,40 @@ const (
 	defaultTimeout = 30 * time.Second
 	timeoutKey     = "timeout"
 	noTimeout      = "0s"
+	// untilStoppedKey marks commands that run until they are stopped: a timeout meant for all commands does not end them.
+	untilStoppedKey = "until-stopped"
 )
+
+// Variables that give flags of every command a default.
+const (
+	outputVariable  = "KAPPACTL_OUTPUT"
+	timeoutVariable = "KAPPACTL_TIMEOUT"
+)
+
+// fromVariables takes the flags of every command that the command line does not give from their variables.
+func (a *app) fromVariables(cmd *cobra.Command) error {
+	for _, v := range []struct {
+		flag, variable string
+		to             pflag.Value
+		skip           bool
+	}{
+		{"output", outputVariable, &a.flags.output, false},
+		{"timeout", timeoutVariable, &a.flags.timeout, cmd.Annotations[untilStoppedKey] != ""},
+	} {
+		text := a.sys.Env(v.variable)
+		if text == "" || v.skip || cmd.Flags().Changed(v.flag) {
+			continue
+		}
+		if err := v.to.Set(text); err != nil {
+			return usage(cmd, "%s: %q: %s", v.variable, text, err)
+		}
+	}
+	return nil
+}
 
 // settingFlags adds a flag for each setting that has one: those of every command, or those of serve alone.
 func settingFlags(f *pflag.FlagSet, serve bool) {
-	for _, o := range config.Options() {
+	for _, o := range config.Table() {
 		if o.Flag != "" && o.Serve == serve {
 			f.String(o.Flag, "", fmt.Sprintf("%s (also %s)", o.Usage, o.Env))
 		}
@@ -137,6 +167,9 @@ func settingFlags(f *pflag.FlagSet, serve bool) {
 func (a *app) begin(cmd *cobra.Command, _ []string) error {
 	a.flags.given = config.Flags{}
 	cmd.Flags().Visit(keep(a.flags.given))
+	if err := a.fromVariables(cmd); err != nil {
+		return err
+	}
 	limit := defaultTimeout
 	if text, ok := cmd.Annotations[timeoutKey]; ok {
 		own, err := time.ParseDuration(text)
@@ -191,7 +224,21 @@ func (a *app) progress(format string, args ...any) {
 }
 
 // tell prints to the person at the error stream. When that is gone, nobody is there to be told so.
-func (a *app) tell(format string, args ...any) { _, _ = fmt.Fprintf(a.sys.Err, format, args...) }
+func (a *app) tell(format string, args ...any) {
+	_, _ = fmt.Fprintf(render.Guard(a.sys.Err, false), format, args...)
+}
+
+// out is the output stream, kept safe from control sequences in what is printed. CSV and YAML in a pipe keep every character; JSON
+// escapes them.
+func (a *app) out() io.Writer {
+	switch format := render.Format(a.flags.output.value); {
+	case format == render.FormatJSON || format == render.FormatLines:
+		return render.Guard(a.sys.Out, true)
+	case a.machine() && !a.sys.OutTTY:
+		return a.sys.Out
+	}
+	return render.Guard(a.sys.Out, false)
+}
 
 // log is the logger of --debug.
 func (a *app) log() *slog.Logger {
@@ -204,9 +251,9 @@ func (a *app) log() *slog.Logger {
 // result prints v for programs, or text for people.
 func (a *app) result(v any, text func(io.Writer) error) error {
 	if a.machine() {
-		return render.Write(a.sys.Out, render.Format(a.flags.output.value), v)
+		return render.Write(a.out(), render.Format(a.flags.output.value), v)
 	}
-	return text(a.sys.Out)
+	return text(a.out())
 }
 
 // usage makes the error of a command line that cannot be run.

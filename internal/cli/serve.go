@@ -27,7 +27,7 @@ takes over within a second, and ends with exit code 0. Any number of agents shar
 also answers /healthz, /readyz and /metrics over HTTP, on the loopback interface unless told otherwise.`,
 		Example:     "  kappactl serve --http 127.0.0.1:8080",
 		Args:        exactly(),
-		Annotations: map[string]string{timeoutKey: noTimeout},
+		Annotations: map[string]string{timeoutKey: noTimeout, untilStoppedKey: "true"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return run(cmd.Context(), o)
 		},
@@ -50,6 +50,9 @@ func runServe(ctx context.Context, o serveOptions) error {
 	}
 	tuneCollector(settings.Agent.Memory)
 	logger := o.agentLog(settings)
+	if err := boundData(settings.Agent.Memory); err != nil {
+		logger.Warn("one record may take all memory of this machine", "error", err)
+	}
 	err = o.host(ctx, settings, o.profiles, logger, func(address string) {
 		logger.Info("agent works", "http", address, "lease", settings.Agent.Lease.String())
 	})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,9 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/agent"
+	"github.com/kappactl/kappactl/internal/doctor"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 type statusOptions struct {
@@ -27,7 +29,8 @@ func newStatus(a *app, run func(context.Context, statusOptions) error) *cobra.Co
 		Short: "Show jobs, their versions and how far each is",
 		Long: `Show each version's phase, lag, rate and verdict with its reason; with JOB also its partitions. What is not known prints
 as "-" and as null in JSON. With --exit-code it ends with 0 when the version asked for (without VERSION: the newest candidate,
-else the live one) is ready, 3 when it is not caught up, 7 when data is missing, and 8 when it is unhealthy.`,
+else the live one) is ready, 3 when it is not caught up, 6 when it is ready and its promote would be refused because another
+version is live than the one that it was verified beside, 7 when data is missing, and 8 when it is unhealthy.`,
 		Example: "  kappactl status\n  kappactl status pageviews -o json\n  kappactl status pageviews v2 --exit-code",
 		Args:    between(nil, []string{"JOB", "VERSION"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,11 +51,9 @@ else the live one) is ready, 3 when it is not caught up, 7 when data is missing,
 	return cmd
 }
 
-func versionOf(s reprocess.Status, n job.Number) (*reprocess.VersionStatus, error) {
-	for i := range s.Versions {
-		if s.Versions[i].Version == n.String() {
-			return &s.Versions[i], nil
-		}
+func versionOf(s status.Job, n job.Number) (*status.Version, error) {
+	if v := s.Find(n.String()); v != nil {
+		return v, nil
 	}
 	return nil, &job.Refusal{
 		Code: job.ExitUsage, Cause: fmt.Sprintf("job %q has no version %s", s.Job, n), Next: "kappactl status " + string(s.Job),
@@ -73,40 +74,47 @@ func runStatus(ctx context.Context, o statusOptions) error {
 	if o.target == nil {
 		return o.result(jobs, func(w io.Writer) error { return o.all(w, jobs) })
 	}
-	status := jobs[0]
-	var asked *reprocess.VersionStatus
+	shown := jobs[0]
+	var asked *status.Version
 	if o.target.Number != nil {
-		if asked, err = versionOf(status, *o.target.Number); err != nil {
+		if asked, err = versionOf(shown, *o.target.Number); err != nil {
 			return err
 		}
-		status.Versions = []reprocess.VersionStatus{*asked}
+		shown.Versions = []status.Version{*asked}
 	}
-	if err := o.result(status, func(w io.Writer) error { return o.one(w, status) }); err != nil {
+	printed := jobStatus{Job: shown}
+	if printed.Archive, err = archivesOf(ctx, c.pool, shown.Job); err != nil {
+		return err
+	}
+	if printed.Schedule, err = scheduleOf(ctx, c.pool, shown.Job); err != nil {
+		return err
+	}
+	if err := o.result(printed, func(w io.Writer) error { return o.one(w, printed) }); err != nil {
 		return err
 	}
 	if !o.exitCode {
 		return nil
 	}
 	if asked == nil {
-		asked = mainVersion(status)
+		asked = shown.Main()
 	}
-	return exitWith(readiness(status, asked))
+	return exitWith(exitOf(shown, asked))
 }
 
 // remark says on the error stream what is wrong with the agents: without one, what is shown stands still.
-func (o statusOptions) remark(ctx context.Context, c *client, jobs []reprocess.Status) {
-	living, err := agent.Roster(ctx, c.pool, aliveWithin)
-	switch apart := unlike(living); {
+func (o statusOptions) remark(ctx context.Context, c *client, jobs []status.Job) {
+	living, err := agent.Roster(ctx, c.pool, agent.AliveWithin)
+	switch apart := doctor.HookDifferences(living); {
 	case err != nil:
 		o.log().Debug("agents are not known", "error", err)
 	case len(living) == 0 && len(jobs) > 0:
 		o.progress("warning: no agent is alive: nothing goes on, and this is how the last one left it; next: kappactl serve")
 	case len(apart) > 0:
-		o.progress("warning: agents have different hooks: %s; next: %s", strings.Join(apart, "; "), sameHooks)
+		o.progress("warning: agents have different hooks: %s; next: %s", strings.Join(apart, "; "), doctor.SameHooks)
 	}
 }
 
-func (o statusOptions) all(w io.Writer, jobs []reprocess.Status) error {
+func (o statusOptions) all(w io.Writer, jobs []status.Job) error {
 	if len(jobs) == 0 && o.style().People {
 		_, err := fmt.Fprintln(w, "no job yet\nnext: kappactl deploy FILE")
 		return err
@@ -114,26 +122,31 @@ func (o statusOptions) all(w io.Writer, jobs []reprocess.Status) error {
 	return printStatuses(w, o.style(), jobs, false)
 }
 
-func (o statusOptions) one(w io.Writer, s reprocess.Status) error {
-	style := o.style()
+func (o statusOptions) one(w io.Writer, printed jobStatus) error {
+	style, s := o.style(), printed.Job
 	if !style.People {
-		return printStatuses(w, style, []reprocess.Status{s}, false)
+		return printStatuses(w, style, []status.Job{s}, false)
 	}
 	if _, err := fmt.Fprintf(w, "%s  view %s  live %s\n\n", style.Paint(render.Strong, string(s.Job)), s.View, liveOf(s)); err != nil {
 		return err
 	}
-	if err := printStatuses(w, style, []reprocess.Status{s}, true); err != nil {
+	if err := printStatuses(w, style, []status.Job{s}, true); err != nil {
 		return err
 	}
-	if err := printChecks(w, style, []reprocess.Status{s}); err != nil {
+	if err := printChecks(w, style, []status.Job{s}); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, deploymentLines(s)+warningLines(style, s))
-	return err
+	if _, err := io.WriteString(w, deploymentLines(s)+warningLines(style, s)); err != nil {
+		return err
+	}
+	if err := archiveLines(w, style, printed.Archive); err != nil {
+		return err
+	}
+	return scheduleLines(w, style, printed.Schedule)
 }
 
 // deploymentLines says what becomes of the deployments that have not ended.
-func deploymentLines(s reprocess.Status) string {
+func deploymentLines(s status.Job) string {
 	var b strings.Builder
 	for _, d := range s.Deployments {
 		fmt.Fprintf(&b, "\ndeployment %d of %s: %s", d.Deployment, d.Version, d.State)
@@ -152,7 +165,7 @@ func deploymentLines(s reprocess.Status) string {
 }
 
 // warningLines are about the database under the job.
-func warningLines(style render.Style, s reprocess.Status) string {
+func warningLines(style render.Style, s status.Job) string {
 	var b strings.Builder
 	for _, text := range s.Warnings {
 		b.WriteString("\n" + style.Paint(render.Warn, "warning: ") + text + "\n")
@@ -160,30 +173,8 @@ func warningLines(style render.Style, s reprocess.Status) string {
 	return b.String()
 }
 
-// mainVersion is the one that a question about a job is about: the newest candidate, else the live one; nil when the
-// job has neither.
-func mainVersion(s reprocess.Status) *reprocess.VersionStatus {
-	var candidate, live *reprocess.VersionStatus
-	newest := job.Number(0)
-	for i := range s.Versions {
-		v := &s.Versions[i]
-		n, err := job.ParseNumber(v.Version)
-		switch {
-		case err != nil || v.Phase.Ended() || v.Phase == job.Standby || v.Phase == job.Retiring:
-		case v.Phase == job.Live:
-			live = v
-		case n > newest:
-			candidate, newest = v, n
-		}
-	}
-	if candidate != nil {
-		return candidate
-	}
-	return live
-}
-
-// readiness is the exit code of status --exit-code. Unknown is never ready.
-func readiness(s reprocess.Status, v *reprocess.VersionStatus) job.ExitCode {
+// exitOf is the exit code of status --exit-code. Unknown is never ready.
+func exitOf(s status.Job, v *status.Version) job.ExitCode {
 	switch {
 	case v == nil:
 		return job.ExitNotCaughtUp
@@ -194,14 +185,28 @@ func readiness(s reprocess.Status, v *reprocess.VersionStatus) job.ExitCode {
 	case v.Verdict == job.Unhealthy && v.Incomplete:
 		return job.ExitGap
 	case v.Verdict == job.Unhealthy:
-		for _, d := range s.Deployments {
-			if d.Version == v.Version && d.ExitCode != nil {
-				return job.ExitCode(*d.ExitCode) // a gap has its own
-			}
-		}
-		return job.ExitUnhealthy
+		return cmp.Or(outcomeOf(s, v), job.ExitUnhealthy) // a gap has its own
+	case v.Verdict == job.Ready && !v.Paused && outcomeOf(s, v) == job.ExitConflict:
+		return job.ExitConflict
 	case v.Verdict == job.Ready && !v.Paused:
 		return job.ExitOK
 	}
 	return job.ExitNotCaughtUp
+}
+
+// outcomeOf is the exit code of the deployments of a version that have not ended, ExitOK when they have none.
+func outcomeOf(s status.Job, v *status.Version) job.ExitCode {
+	for _, d := range s.Deployments {
+		if d.Version == v.Version && d.ExitCode != nil {
+			return job.ExitCode(*d.ExitCode)
+		}
+	}
+	return job.ExitOK
+}
+
+func liveOf(s status.Job) string {
+	if s.Live == nil {
+		return "nothing live"
+	}
+	return *s.Live
 }

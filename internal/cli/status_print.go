@@ -3,14 +3,15 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // printStatuses prints one line a version; partitions adds one line a partition.
-func printStatuses(w io.Writer, s render.Style, jobs []reprocess.Status, partitions bool) error {
+func printStatuses(w io.Writer, s render.Style, jobs []status.Job, partitions bool) error {
 	t := render.NewTable("job", "version", "phase", ">lag records", ">lag time", ">rate", ">eta", ">dead letters", "verdict", "reason")
 	for _, j := range jobs {
 		for _, v := range j.Versions {
@@ -28,11 +29,47 @@ func printStatuses(w io.Writer, s render.Style, jobs []reprocess.Status, partiti
 	if err := printPartitions(w, s, jobs); err != nil {
 		return err
 	}
+	if err := printGaps(w, jobs); err != nil {
+		return err
+	}
 	return printWarnings(w, s, jobs)
 }
 
+// gapLines is how many accepted gaps of a version are listed one by one.
+const gapLines = 10
+
+// printGaps says which offsets the results of versions lack because a person accepted that, or hold although the log lost them.
+func printGaps(w io.Writer, jobs []status.Job) error {
+	var b strings.Builder
+	for _, j := range jobs {
+		for _, v := range j.Versions {
+			for i, g := range v.Gaps {
+				if i == gapLines {
+					fmt.Fprintf(&b, "\n%s: %s more (kappactl status %s -o json has each)\n", v.Version, render.Plural(int64(len(v.Gaps)-i), "accepted gap"), j.Job)
+					break
+				}
+				fmt.Fprintf(&b, "\n%s: accepted gap %s/%d [%d,%d): %s\n", v.Version, g.Topic, g.Partition, g.From, g.To, gapText(g))
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func gapText(g status.Gap) string {
+	text := "the results lack " + render.Plural(g.To-g.From, "offset")
+	if g.Counted {
+		text = "the results hold " + render.Plural(g.To-g.From, "offset") + " that the log has lost"
+	}
+	text += "; accepted " + render.Time(&g.At)
+	if g.By != "" {
+		text += " by " + g.By
+	}
+	return text
+}
+
 // printWarnings says for people what they should know beside the verdicts, and by when what is unread is deleted.
-func printWarnings(w io.Writer, s render.Style, jobs []reprocess.Status) error {
+func printWarnings(w io.Writer, s render.Style, jobs []status.Job) error {
 	for _, j := range jobs {
 		for _, v := range j.Versions {
 			for _, text := range v.Warnings {
@@ -52,7 +89,7 @@ func printWarnings(w io.Writer, s render.Style, jobs []reprocess.Status) error {
 }
 
 // printPartitions is a second table, set off by an empty line.
-func printPartitions(w io.Writer, s render.Style, jobs []reprocess.Status) error {
+func printPartitions(w io.Writer, s render.Style, jobs []status.Job) error {
 	t := render.NewTable("version", "partition", ">position", ">end", ">lag records", ">lag time", ">rate", "verdict", "reason")
 	for _, j := range jobs {
 		for _, v := range j.Versions {
@@ -83,7 +120,7 @@ func number(s render.Style, n *int64) render.Cell {
 	return render.Text(fmt.Sprint(*n))
 }
 
-func phaseCell(v reprocess.VersionStatus) render.Cell {
+func phaseCell(v status.Version) render.Cell {
 	text, tone := string(v.Phase), render.Plain
 	switch {
 	case v.Paused:
@@ -98,7 +135,7 @@ func phaseCell(v reprocess.VersionStatus) render.Cell {
 	return render.Toned(tone, text)
 }
 
-func verdictCell(v reprocess.VersionStatus) render.Cell {
+func verdictCell(v status.Version) render.Cell {
 	if v.Phase.Ended() {
 		return render.Text(render.None)
 	}
@@ -119,7 +156,7 @@ func verdictTone(v job.Verdict) render.Tone {
 }
 
 // reasonOf is why a version ended, else why it has its verdict.
-func reasonOf(v reprocess.VersionStatus) string {
+func reasonOf(v status.Version) string {
 	if v.Phase.Ended() {
 		return v.Error
 	}

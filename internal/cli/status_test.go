@@ -9,17 +9,17 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-func twoVersions() []reprocess.Status {
-	return []reprocess.Status{{
+func twoVersions() []status.Job {
+	return []status.Job{{
 		Job: "pageviews", View: "public.pageviews_hourly", Live: ptr("v1"),
-		Versions: []reprocess.VersionStatus{
+		Versions: []status.Version{
 			{
 				Version: "v2", Phase: job.CatchingUp, LagRecords: ptr(int64(1500)), LagSeconds: ptr(7.0), RecordsPerSecond: ptr(12000.0),
 				ETASeconds: ptr(0.2), Verdict: job.Lagging, Reason: "lag 7s on pageviews/0",
-				Partitions: []reprocess.PartitionStatus{{Topic: "pageviews", Position: ptr(int64(100)), End: ptr(int64(1600)), Verdict: job.Lagging}},
+				Partitions: []status.Partition{{Topic: "pageviews", Position: ptr(int64(100)), End: ptr(int64(1600)), Verdict: job.Lagging}},
 			},
 			{Version: "v1", Phase: job.Live, Verdict: job.Unknown, Reason: "no sample yet", DeadLetters: 3},
 		},
@@ -53,8 +53,8 @@ func TestStatusOfOneJobShowsItsPartitionsToPeople(t *testing.T) {
 
 func TestStatusShowsWhenARollbackWindowEndsAndWhatIsWrongWithTheDatabase(t *testing.T) {
 	until := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	s := reprocess.Status{
-		Deployments: []reprocess.DeploymentStatus{{Deployment: 4, Version: "v2", State: job.Observing, ObserveUntil: &until}},
+	s := status.Job{
+		Deployments: []status.Deployment{{Deployment: 4, Version: "v2", State: job.Observing, ObserveUntil: &until}},
 		Warnings:    []string{"table public.hits__v2 has 20000 dead rows"},
 	}
 	text := deploymentLines(s) + warningLines(render.Style{}, s)
@@ -63,33 +63,55 @@ func TestStatusShowsWhenARollbackWindowEndsAndWhatIsWrongWithTheDatabase(t *test
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	v := reprocess.VersionStatus{Phase: job.Standby, StandbyUntil: &until, Reason: "2 partitions within the limits"}
-	if got, want := reasonOf(v), "kept until 2026-03-04T05:06:07Z; 2 partitions within the limits"; got != want {
+	v := status.Version{Phase: job.Standby, StandbyUntil: &until, Reason: "2 partitions within limits"}
+	if got, want := reasonOf(v), "kept until 2026-03-04T05:06:07Z; 2 partitions within limits"; got != want {
 		t.Errorf("reason %q, want %q", got, want)
 	}
 	v.Pinned, v.StaleSince = true, &until
-	if got, want := reasonOf(v), "pinned; stale since 2026-03-04T05:06:07Z; 2 partitions within the limits"; got != want {
+	if got, want := reasonOf(v), "pinned; stale since 2026-03-04T05:06:07Z; 2 partitions within limits"; got != want {
 		t.Errorf("reason %q, want %q", got, want)
 	}
 }
 
+func TestStatusOfOneJobShowsAcceptedGapsToPeople(t *testing.T) {
+	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	jobs := twoVersions()
+	for i := range int64(gapLines + 2) {
+		jobs[0].Versions[0].Gaps = append(jobs[0].Versions[0].Gaps, status.Gap{Topic: "a", From: 10 * i, To: 10*i + 3, Counted: i == 1, By: "ann", At: at})
+	}
+	var b strings.Builder
+	if err := printStatuses(&b, render.Style{People: true}, jobs, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\nv2: accepted gap a/0 [0,3): the results lack 3 offsets; accepted 2026-03-04T05:06:07Z by ann\n",
+		"\nv2: accepted gap a/0 [10,13): the results hold 3 offsets that the log has lost; accepted 2026",
+		"\nv2: 2 accepted gaps more (kappactl status pageviews -o json has each)\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
 func TestReadinessIsNeverGivenForUnknown(t *testing.T) {
-	s := reprocess.Status{Deployments: []reprocess.DeploymentStatus{{Version: "v9", ExitCode: ptr(7)}}}
+	s := status.Job{Deployments: []status.Deployment{{Version: "v9", ExitCode: ptr(7)}, {Version: "v8", ExitCode: ptr(6)}}}
 	for name, c := range map[string]struct {
-		v    *reprocess.VersionStatus
+		v    *status.Version
 		want job.ExitCode
 	}{
 		"no version":       {nil, 3},
-		"ready":            {&reprocess.VersionStatus{Phase: job.Live, Verdict: job.Ready}, 0},
-		"ready but paused": {&reprocess.VersionStatus{Phase: job.CaughtUp, Verdict: job.Ready, Paused: true}, 3},
-		"unknown":          {&reprocess.VersionStatus{Phase: job.Live, Verdict: job.Unknown}, 3},
-		"lagging":          {&reprocess.VersionStatus{Phase: job.CatchingUp, Verdict: job.Lagging}, 3},
-		"unhealthy":        {&reprocess.VersionStatus{Phase: job.Live, Verdict: job.Unhealthy}, 8},
-		"gap":              {&reprocess.VersionStatus{Version: "v9", Phase: job.CatchingUp, Verdict: job.Unhealthy}, 7},
-		"failed by checks": {&reprocess.VersionStatus{Phase: job.Failed, Verdict: job.Unknown, ExitCode: ptr(5)}, 5},
-		"retired":          {&reprocess.VersionStatus{Phase: job.Retired, Verdict: job.Unknown}, 8},
+		"ready":            {&status.Version{Phase: job.Live, Verdict: job.Ready}, 0},
+		"overtaken":        {&status.Version{Version: "v8", Phase: job.Verified, Verdict: job.Ready}, 6},
+		"ready but paused": {&status.Version{Phase: job.CaughtUp, Verdict: job.Ready, Paused: true}, 3},
+		"unknown":          {&status.Version{Phase: job.Live, Verdict: job.Unknown}, 3},
+		"lagging":          {&status.Version{Phase: job.CatchingUp, Verdict: job.Lagging}, 3},
+		"unhealthy":        {&status.Version{Phase: job.Live, Verdict: job.Unhealthy}, 8},
+		"gap":              {&status.Version{Version: "v9", Phase: job.CatchingUp, Verdict: job.Unhealthy}, 7},
+		"failed by checks": {&status.Version{Phase: job.Failed, Verdict: job.Unknown, ExitCode: ptr(5)}, 5},
+		"retired":          {&status.Version{Phase: job.Retired, Verdict: job.Unknown}, 8},
 	} {
-		if got := readiness(s, c.v); got != c.want {
+		if got := exitOf(s, c.v); got != c.want {
 			t.Errorf("%s: exit %d, want %d", name, got, c.want)
 		}
 	}
@@ -97,18 +119,18 @@ func TestReadinessIsNeverGivenForUnknown(t *testing.T) {
 
 func TestAQuestionAboutAJobIsAboutItsNewestCandidate(t *testing.T) {
 	now := time.Now()
-	s := reprocess.Status{Versions: []reprocess.VersionStatus{
+	s := status.Job{Versions: []status.Version{
 		{Version: "v5", Phase: job.Aborted, EndedAt: &now},
 		{Version: "v4", Phase: job.CatchingUp},
 		{Version: "v3", Phase: job.Standby},
 		{Version: "v2", Phase: job.Live},
 		{Version: "v1", Phase: job.Verified},
 	}}
-	if v := mainVersion(s); v == nil || v.Version != "v4" {
+	if v := s.Main(); v == nil || v.Version != "v4" {
 		t.Errorf("got %+v", v)
 	}
-	s.Versions = []reprocess.VersionStatus{{Version: "v3", Phase: job.Standby}, {Version: "v2", Phase: job.Live}}
-	if v := mainVersion(s); v == nil || v.Version != "v2" {
+	s.Versions = []status.Version{{Version: "v3", Phase: job.Standby}, {Version: "v2", Phase: job.Live}}
+	if v := s.Main(); v == nil || v.Version != "v2" {
 		t.Errorf("got %+v", v)
 	}
 }

@@ -3,12 +3,13 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/checks"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // streamSchema is raised when a field of the event stream changes its meaning; new fields and kinds do not raise it.
@@ -39,8 +40,9 @@ type streamPhase struct {
 
 type streamVerdict struct {
 	streamHead
-	Verdict job.Verdict `json:"verdict"`
-	Reason  string      `json:"reason"`
+	Verdict    job.Verdict `json:"verdict"`
+	Reason     string      `json:"reason"`
+	ReasonCode reason.Code `json:"reason_code"`
 }
 
 type streamProgress struct {
@@ -54,22 +56,25 @@ type streamProgress struct {
 
 type streamCheck struct {
 	streamHead
-	Check   string `json:"check"`
-	Outcome string `json:"outcome"`
-	Detail  string `json:"detail"`
+	Check      string      `json:"check"`
+	Outcome    string      `json:"outcome"`
+	Detail     string      `json:"detail"`
+	DetailCode reason.Code `json:"detail_code"`
 }
 
 type streamWarning struct {
 	streamHead
-	Message string `json:"message"`
+	Message     string      `json:"message"`
+	MessageCode reason.Code `json:"message_code"` // empty where the warning is the command's
 }
 
 type streamEvent struct {
 	streamHead
-	Event   string          `json:"event"`
-	Message string          `json:"message"`
-	Detail  json.RawMessage `json:"detail"`
-	By      string          `json:"by"`
+	Event       string          `json:"event"`
+	Message     string          `json:"message"`
+	MessageCode reason.Code     `json:"message_code"`
+	Detail      json.RawMessage `json:"detail"`
+	By          string          `json:"by"`
 }
 
 type streamEnd struct {
@@ -87,7 +92,7 @@ type stream struct {
 	began    bool
 	newest   int64 // event
 	seen     map[int64]bool
-	last     reprocess.Deployment
+	last     ledger.Deployment
 	phaseAt  time.Time // of the newest change of phase in the history
 	progress time.Time // when it was printed last
 	amounts  streamProgress
@@ -97,7 +102,7 @@ type stream struct {
 func newStream(a *app, c *client) *stream { return &stream{app: a, client: c, seen: map[int64]bool{}} }
 
 func (s *stream) line(v any) {
-	if err := render.Line(s.sys.Out, v); s.err == nil {
+	if err := render.Line(s.out(), v); s.err == nil {
 		s.err = err
 	}
 }
@@ -107,7 +112,7 @@ func (s *stream) head(kind string, at time.Time) streamHead {
 }
 
 // start prints the first line. Events before it are those of the deployment's past: a command that comes back skips them.
-func (s *stream) start(ctx context.Context, d reprocess.Deployment, resumed bool) {
+func (s *stream) start(ctx context.Context, d ledger.Deployment, resumed bool) {
 	s.began, s.last = true, d
 	s.line(streamStart{
 		s.head("start", s.sys.Now()), streamSchema, d.Job, d.Number.String(), d.ID, d.Phase, resumed,
@@ -128,7 +133,7 @@ func (s *stream) start(ctx context.Context, d reprocess.Deployment, resumed bool
 const lookBack = 1000
 
 // look prints what happened since the last look.
-func (s *stream) look(ctx context.Context, d reprocess.Deployment) {
+func (s *stream) look(ctx context.Context, d ledger.Deployment) {
 	events, err := s.client.store.DeploymentEvents(ctx, d.ID, max(0, s.newest-lookBack))
 	if err == nil {
 		for _, e := range events {
@@ -143,14 +148,14 @@ func (s *stream) look(ctx context.Context, d reprocess.Deployment) {
 		s.line(streamPhase{s.head("phase", s.sys.Now()), d.Phase, d.State, d.Paused})
 	}
 	if d.Verdict != s.last.Verdict {
-		s.line(streamVerdict{s.head("verdict", s.sys.Now()), d.Verdict, d.Reason})
+		s.line(streamVerdict{s.head("verdict", s.sys.Now()), d.Verdict, d.Reason.Text(), d.Reason.Code})
 	}
 	s.last = d
 	s.amount(ctx, d)
 }
 
 // phaseOf is d with the phase of the history when d was read before the history was.
-func (s *stream) phaseOf(d reprocess.Deployment) reprocess.Deployment {
+func (s *stream) phaseOf(d ledger.Deployment) ledger.Deployment {
 	if d.PhaseSince.Before(s.phaseAt) {
 		d.Phase = s.last.Phase
 	}
@@ -159,31 +164,31 @@ func (s *stream) phaseOf(d reprocess.Deployment) reprocess.Deployment {
 
 // happened prints one event of the history. A change of phase that a look would miss, because the next came right after it, is
 // printed with the time at which it was.
-func (s *stream) happened(e reprocess.PastEvent) {
+func (s *stream) happened(e ledger.PastEvent) {
 	var detail struct {
-		To     job.Phase               `json:"to"`
-		Checks []reprocess.CheckResult `json:"checks"`
+		To     job.Phase       `json:"to"`
+		Checks []checks.Result `json:"checks"`
 	}
 	_ = json.Unmarshal(e.Detail, &detail) // an event whose detail is of another form has neither
 	switch {
-	case e.Kind == "phase":
+	case e.Kind == ledger.EventPhase:
 		if detail.To != "" && detail.To != s.last.Phase {
 			s.line(streamPhase{s.head("phase", e.At), detail.To, s.last.State, s.last.Paused})
 			s.last.Phase, s.phaseAt = detail.To, e.At
 		}
 	case len(detail.Checks) > 0: // before the flip all of a run, after it one
 		for _, c := range detail.Checks {
-			s.line(streamCheck{s.head("check", e.At), c.Name, string(c.Outcome), c.Detail})
+			s.line(streamCheck{s.head("check", e.At), c.Name, string(c.Outcome), c.Detail.Text(), c.Detail.Code})
 		}
-	case strings.HasPrefix(e.Kind, "warning"):
-		s.line(streamWarning{s.head("warning", e.At), e.Message})
+	case e.Kind == ledger.EventWarning:
+		s.line(streamWarning{s.head("warning", e.At), e.Message, e.MessageCode})
 	default:
-		s.line(streamEvent{s.head("event", e.At), e.Kind, e.Message, e.Detail, e.By})
+		s.line(streamEvent{s.head("event", e.At), string(e.Kind), e.Message, e.MessageCode, e.Detail, e.By})
 	}
 }
 
 // amount prints how far it is, at most once a second, and only when that changed.
-func (s *stream) amount(ctx context.Context, d reprocess.Deployment) {
+func (s *stream) amount(ctx context.Context, d ledger.Deployment) {
 	now := s.sys.Now()
 	if now.Sub(s.progress) < time.Second {
 		return
@@ -217,11 +222,11 @@ func equal[T comparable](a, b *T) bool {
 }
 
 // warn prints a warning of the command itself.
-func (s *stream) warn(text string) { s.line(streamWarning{s.head("warning", s.sys.Now()), text}) }
+func (s *stream) warn(text string) { s.line(streamWarning{s.head("warning", s.sys.Now()), text, ""}) }
 
 // end prints the last line.
 func (a *app) end(r deployResult) error {
-	return render.Line(a.sys.Out, streamEnd{streamHead{a.sys.Now().UTC(), "end"}, r})
+	return render.Line(a.out(), streamEnd{streamHead{a.sys.Now().UTC(), "end"}, r})
 }
 
 // printed prints what deploy and wait end with: in a stream as its last line.

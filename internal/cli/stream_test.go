@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // documentedStream is what docs/cli-output.md says of the event stream: the fields of every kind.
@@ -92,11 +92,11 @@ func TestDeployStreamsWhatHappens(t *testing.T) {
 	f.start("deploy", pageviews(), "-o", "jsonl")
 	f.out.await(t, `"kind":"start","schema":1,"job":"pageviews","version":"v1","deployment":1,"phase":"staged","resumed":false`)
 	f.exec(`INSERT INTO kappactl.event (job, number, deployment, kind, message, detail) VALUES
-		('pageviews', 1, 1, 'phase', '', '{"from": "catching_up", "to": "caught_up"}'), ('pageviews', 1, 1, 'warning', 'column x is NULL', '{}'),
-		('pageviews', 1, 1, 'checks failed', '', '{"checks": [{"name": "not_empty", "outcome": "pass"}, {"name": "close", "outcome": "fail", "detail": "it returned false"}]}'),
-		('pageviews', 1, 1, 'check passed', 'after the flip: check "later": pass', '{"checks": [{"name": "later", "outcome": "pass"}]}')`)
+		('pageviews', 1, 1, 'phase', '{}', '{"from": "catching_up", "to": "caught_up"}'), ('pageviews', 1, 1, 'warning', '{"code": "refused", "args": {"cause": "column x is NULL"}}', '{}'),
+		('pageviews', 1, 1, 'checks_failed', '{}', '{"checks": [{"name": "not_empty", "outcome": "pass"}, {"name": "close", "outcome": "fail", "detail": "it returned false", "detail_code": "check_returned_false"}]}'),
+		('pageviews', 1, 1, 'check_passed', '{"code": "refused", "args": {"cause": "after the flip: check later: pass"}}', '{"checks": [{"name": "later", "outcome": "pass"}]}')`)
 	f.out.await(t, `"check":"later","outcome":"pass"`)
-	f.exec(`UPDATE kappactl.version SET phase = 'live', phase_since = clock_timestamp(), verdict = 'ready', reason = ''`)
+	f.exec(`UPDATE kappactl.version SET phase = 'live', phase_since = clock_timestamp(), verdict = 'ready', reason = '{}'`)
 	f.exec(`UPDATE kappactl.deployment SET state = 'settled', promoted_at = clock_timestamp(), ended_at = clock_timestamp()`)
 	f.ends(job.ExitOK)
 	var got []string
@@ -146,15 +146,15 @@ func TestAStreamThatIsInterruptedEndsWithTheCode(t *testing.T) {
 func TestAPhaseThatWasReadBeforeItsEventsIsNotGoneBackTo(t *testing.T) {
 	sys, out, _ := fakeSystem(nil)
 	s := newStream(&app{sys: sys}, nil)
-	s.last = reprocess.Deployment{Phase: job.Replaying, State: job.RollingOut}
+	s.last = ledger.Deployment{Phase: job.Replaying, State: job.RollingOut}
 	at := fixedNow()
 	for _, to := range []string{"building", "catching_up"} {
-		s.happened(reprocess.PastEvent{Kind: "phase", At: at, Detail: json.RawMessage(`{"to": "` + to + `"}`)})
+		s.happened(ledger.PastEvent{Kind: "phase", At: at, Detail: json.RawMessage(`{"to": "` + to + `"}`)})
 	}
-	if d := s.phaseOf(reprocess.Deployment{Phase: job.Building, PhaseSince: at.Add(-1)}); d.Phase != job.CatchingUp {
+	if d := s.phaseOf(ledger.Deployment{Phase: job.Building, PhaseSince: at.Add(-1)}); d.Phase != job.CatchingUp {
 		t.Errorf("back to %s", d.Phase)
 	}
-	if d := s.phaseOf(reprocess.Deployment{Phase: job.Live, PhaseSince: at.Add(1)}); d.Phase != job.Live {
+	if d := s.phaseOf(ledger.Deployment{Phase: job.Live, PhaseSince: at.Add(1)}); d.Phase != job.Live {
 		t.Errorf("%s, and it is live", d.Phase)
 	}
 	if n := strings.Count(out.String(), `"kind":"phase"`); n != 2 {

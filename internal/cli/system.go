@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"github.com/kappactl/kappactl/internal/faultpoint"
@@ -39,13 +41,22 @@ func (s System) free(folder string) (int64, error) {
 	return freeBytes(folder)
 }
 
+// freeBytes returns how many bytes the disk of a folder has left.
+func freeBytes(folder string) (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(folder, &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil //nolint:unconvert // it is a uint32 on macOS
+}
+
 // Main runs the process's command and returns its exit code.
 func Main(args []string) int {
 	if err := quietstart.Restore(); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "error:", err)
 		return int(job.ExitFailed)
 	}
-	ctx, stop := interruptible(context.Background())
+	ctx, stop := interruptible(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	return int(Run(ctx, processSystem(), args))
 }
@@ -65,11 +76,15 @@ func processSystem() System {
 	return s
 }
 
-// interruptible ends the context with errInterrupted at the first SIGINT or SIGTERM; the second one kills the process.
-func interruptible(parent context.Context) (context.Context, func()) {
+// interruptible ends the context with errInterrupted at the first of the signals; the second one kills the process. A signal that the
+// caller ignores, as nohup does with SIGHUP, stays ignored.
+func interruptible(parent context.Context, ends ...os.Signal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ends = slices.DeleteFunc(ends, signal.Ignored)
+	if len(ends) > 0 { // Notify without signals means all of them
+		signal.Notify(signals, ends...)
+	}
 	go func() {
 		select {
 		case <-signals:

@@ -11,33 +11,37 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/law"
+	"github.com/kappactl/kappactl/internal/mergecheck"
 	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/internal/trial"
 )
 
 type testOptions struct {
 	*app
-	file     string
+	file     jobFile
 	database bool // merge and finish in PostgreSQL
 }
 
 func newTest(a *app, run func(context.Context, testOptions) error) *cobra.Command {
 	o := testOptions{app: a}
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "test FILE",
 		Short: "Run the tests of a job file",
 		Long: `Run the tests that stand in the job file: the given records go through its query, and the rows that come out are
 compared with those expected. It needs no broker and no database, and then sees the columns of the query. With --dsn or --context
 each record is merged and finished by PostgreSQL, in temporary tables that are rolled back, and the rows are those that the view
-would show: with serve.columns and serve.where. A test that fails ends it with 5.`,
+would show: with serve.columns and serve.where. A test that fails ends it with 5.
+
+FILE is a job file, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
 		Example: "  kappactl test examples/pageviews.yaml\n  kappactl test examples/pageviews.yaml --dsn 'host=127.0.0.1 dbname=dev'",
 		Args:    exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file, o.database = args[0], cmd.Flags().Changed("dsn") || cmd.Flags().Changed("context")
+			o.file.path, o.database = args[0], cmd.Flags().Changed("dsn") || cmd.Flags().Changed("context")
 			return run(cmd.Context(), o)
 		},
 	}
+	o.file.flags(cmd.Flags())
+	return cmd
 }
 
 // testResult is what test prints.
@@ -49,18 +53,18 @@ type testResult struct {
 }
 
 func runTest(ctx context.Context, o testOptions) error {
-	c, err := compile(ctx, o.file)
+	c, err := o.compile(ctx, o.file)
 	if err != nil {
 		return err
 	}
-	var merge *law.Deps
+	var merge *mergecheck.Deps
 	if o.database {
 		pool, err := o.app.database(ctx)
 		if err != nil {
 			return err
 		}
 		defer pool.Close()
-		deps := merging(pool)
+		deps := merging(ctx, pool)
 		merge = &deps
 	}
 	results, err := trial.Run(ctx, c.spec, c.query, merge)
@@ -86,10 +90,10 @@ func runTest(ctx context.Context, o testOptions) error {
 	switch {
 	case out.Failed > 0:
 		return &job.Refusal{
-			Code: job.ExitChecks, Cause: fmt.Sprintf("%d of %s failed", out.Failed, render.Plural(int64(len(results)), "test")), Next: "kappactl test " + o.file,
+			Code: job.ExitChecks, Cause: fmt.Sprintf("%d of %s failed", out.Failed, render.Plural(int64(len(results)), "test")), Next: "kappactl test " + o.file.String(),
 		}
 	case len(results) == 0:
-		o.progress("%s has no tests: add some below the key tests", o.file)
+		o.progress("%s has no tests: add some below the key tests", o.file.path)
 	}
 	return nil
 }

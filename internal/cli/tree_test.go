@@ -75,9 +75,16 @@ func expectUsage(t *testing.T, args []string) {
 	}
 }
 
+func TestWithoutACommandTheHelpIsPrinted(t *testing.T) {
+	code, out, errs := runCLI(t)
+	if code != job.ExitOK || errs != "" || !strings.Contains(out, "Usage:\n  kappactl COMMAND [flags]") {
+		t.Errorf("exit %d\nstdout: %s\nstderr: %s", code, out, errs)
+	}
+}
+
 func TestWrongCommandLines(t *testing.T) {
 	for _, line := range []string{
-		"", "deplyo", "dev laod", "dev load", "help deplyo", "help dev laod", "help version extra", "completion", "completion tcsh",
+		"deplyo", "dev laod", "dev load", "help deplyo", "help dev laod", "help version extra", "completion", "completion tcsh",
 		"deploy", "check", "promote", "wait", "promote Nope!", "promote pageviews vv1", "promote pageviews/v1 v2", "promote pageviews -1",
 	} {
 		expectUsage(t, strings.Fields(line))

@@ -12,6 +12,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/internal/spill"
 	"github.com/kappactl/kappactl/internal/verify"
 )
 
@@ -19,6 +20,7 @@ type verifyOptions struct {
 	*app
 	target       target
 	fromLogStart bool
+	from         string
 }
 
 func newVerify(a *app, run func(context.Context, verifyOptions) error) *cobra.Command {
@@ -40,10 +42,25 @@ version. It needs no agent.`,
 		},
 	}
 	cmd.Flags().BoolVar(&o.fromLogStart, "from-log-start", false, "when the log starts later: compare only keys that lie after it")
+	cmd.Flags().StringVar(&o.from, "from", "", "where records are read: archive (what it holds, else the log), log, or auto (default: where the job's replay reads them)")
 	return cmd
 }
 
+// source is where records are read; empty: not given.
+func (o verifyOptions) source() (job.ReplaySource, error) {
+	switch s := job.ReplaySource(o.from); s {
+	case "", job.SourceAuto, job.SourceLog, job.SourceArchive:
+		return s, nil
+	default:
+		return "", &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("--from %s is not a source", o.from), Next: "kappactl verify JOB --from archive, log or auto"}
+	}
+}
+
 func runVerify(ctx context.Context, o verifyOptions) (err error) {
+	from, err := o.source()
+	if err != nil {
+		return err
+	}
 	c, err := o.client(ctx)
 	if err != nil {
 		return err
@@ -68,15 +85,15 @@ func runVerify(ctx context.Context, o verifyOptions) (err error) {
 		return err
 	}
 	defer admin.Close()
-	spill, err := newSpillFolder(c.settings.Agent.Temp)
+	spilled, err := spill.NewFolder(c.settings.Agent.Temp)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, spill.Close()) }()
+	defer func() { err = errors.Join(err, spilled.Close()) }()
 	o.progress("reading the log of %s %s …", ref.Job, ref.Number)
 	report, err := verify.Run(ctx, verify.Deps{
-		Pool: c.pool, Kafka: brokers, Admin: admin, Views: views(), Temp: spill.path, Memory: c.settings.Agent.Memory, Log: o.log(), Now: o.sys.Now,
-	}, ref, verify.Options{FromLogStart: o.fromLogStart})
+		Pool: c.pool, Kafka: brokers, Admin: admin, Views: views(), Temp: spilled.Path, Memory: c.settings.Agent.Memory, Log: o.log(), Now: o.sys.Now,
+	}, ref, verify.Options{FromLogStart: o.fromLogStart, From: from})
 	if err != nil {
 		return err
 	}

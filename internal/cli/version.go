@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -58,7 +59,7 @@ func runVersion(_ context.Context, o versionOptions) error {
 	}
 	return o.result(v, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "kappactl %s (%s, %s, dialect %d, control schema %d, %s)\n",
-			v.Version, or(v.Revision, "no revision"), v.Engine, v.Dialect, v.Schema, v.Go)
+			v.Version, cmp.Or(v.Revision, "no revision"), v.Engine, v.Dialect, v.Schema, v.Go)
 		return err
 	})
 }

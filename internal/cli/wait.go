@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 type waitOptions struct {
@@ -64,7 +64,7 @@ func runWait(ctx context.Context, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	return f.conclude(ctx, d, code, reprocess.Staged{})
+	return f.conclude(ctx, d, code, plan.Staged{})
 }
 
 // version is the one asked for, else the job's newest that has not ended; when all have, the newest of all.

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"syscall"
 
 	"github.com/muesli/termenv"
 	"github.com/spf13/cobra"
@@ -35,7 +37,7 @@ when it comes up, and at most one of progress in ten seconds. With JOB it then e
 interrupted or at --timeout. Without --timeout it watches for ever.`,
 		Example:     "  kappactl watch\n  kappactl watch pageviews\n  kappactl watch pageviews --readonly",
 		Args:        between(nil, []string{"JOB"}),
-		Annotations: map[string]string{timeoutKey: noTimeout},
+		Annotations: map[string]string{timeoutKey: noTimeout, untilStoppedKey: "true"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out := o.flags.output.value; out == "yaml" || out == "csv" {
 				return usage(cmd, "watch prints table, json or jsonl: lines as things happen")
@@ -66,6 +68,10 @@ func runWatchUI(ctx context.Context, o watchUIOptions) error {
 	show := tui.Plain
 	if o.interactive() {
 		show = tui.Run
+		// The terminal is restored whatever ends the process; other commands leave these signals their own meaning.
+		var stop func()
+		ctx, stop = interruptible(ctx, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2)
+		defer stop()
 	}
 	outcome, err := show(ctx, &watchSource{app: o.silent(), client: c}, o.options())
 	var fault *tui.FaultError
@@ -74,17 +80,17 @@ func runWatchUI(ctx context.Context, o watchUIOptions) error {
 		o.log().Debug("fault", "stack", fault.Stack)
 		return err
 	case err != nil && outcome.Summary == nil:
-		return withNext(o.ended(err), o.again())
+		return withNext(o.ended(ctx, err), o.again())
 	}
 	if !o.machine() {
 		for _, line := range outcome.Summary {
-			if _, err := fmt.Fprintln(o.sys.Out, line); err != nil {
+			if _, err := fmt.Fprintln(o.out(), line); err != nil {
 				return err
 			}
 		}
 	}
 	if err != nil {
-		return withNext(o.ended(err), o.again())
+		return withNext(o.ended(ctx, err), o.again())
 	}
 	return exitWith(outcome.Code)
 }
@@ -125,8 +131,8 @@ func (environment) Environ() []string { return nil }
 func (e environment) Getenv(name string) string { return e(name) }
 
 // ended gives the interrupt by a key, for which the terminal sends no signal, its exit code.
-func (o watchUIOptions) ended(err error) error {
-	if errors.Is(err, tui.ErrInterrupted) {
+func (o watchUIOptions) ended(ctx context.Context, err error) error {
+	if errors.Is(err, tui.ErrInterrupted) || errors.Is(context.Cause(ctx), errInterrupted) {
 		return &job.Refusal{Code: job.ExitInterrupted, Cause: errInterrupted.Error(), Err: err}
 	}
 	return err
@@ -145,7 +151,7 @@ func (a *app) silent() *app {
 
 // onlyASCII says that the locale, or the Linux console, has no block characters. No locale at all says nothing.
 func onlyASCII(env func(string) string) bool {
-	locale := strings.ToLower(or(or(env("LC_ALL"), env("LC_CTYPE")), env("LANG")))
+	locale := strings.ToLower(cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG")))
 	utf8 := locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
 	return !utf8 || env("TERM") == "linux"
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/tui"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // watchedEvents is how many events the page shows.
@@ -44,6 +44,9 @@ func (s *watchSource) Job(ctx context.Context, name job.Name) (tui.Detail, error
 	if d.Deployment, err = s.client.store.Newest(ctx, name); err != nil {
 		return tui.Detail{}, err
 	}
+	if d.Schedule, err = scheduleOf(ctx, s.client.pool, name); err != nil {
+		return tui.Detail{}, err
+	}
 	d.Facts, err = s.client.store.Facts(ctx, name)
 	return d, err
 }
@@ -66,24 +69,24 @@ func (s *watchSource) Events(ctx context.Context, name job.Name) ([]tui.Event, e
 }
 
 // Resolve finds the version that a verb is about.
-func (s *watchSource) Resolve(ctx context.Context, name job.Name, verb reprocess.Verb) (job.Ref, error) {
+func (s *watchSource) Resolve(ctx context.Context, name job.Name, verb ledger.Verb) (job.Ref, error) {
 	return s.client.store.Resolve(ctx, name, verb)
 }
 
 // Do runs the act as its command does.
-func (s *watchSource) Do(ctx context.Context, a tui.Act) (reprocess.Answer, error) {
+func (s *watchSource) Do(ctx context.Context, a tui.Act) (ledger.Answer, error) {
 	limit, err := time.ParseDuration(flipTimeout)
 	if err != nil {
-		return reprocess.Answer{}, err
+		return ledger.Answer{}, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	if err := s.client.needAgent(ctx, 0); err != nil {
-		return reprocess.Answer{}, err
+		return ledger.Answer{}, err
 	}
 	answer, err := act{app: s.app, verb: a.Verb, target: target{Job: a.Ref.Job, Number: &a.Ref.Number}}.ask(ctx, s.client, a.Ref)
 	if err != nil {
-		return reprocess.Answer{}, err
+		return ledger.Answer{}, err
 	}
 	return *answer, nil
 }

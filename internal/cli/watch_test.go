@@ -21,18 +21,19 @@ import (
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 // staged is a database in which pageviews v1 is staged, and an agent that does nothing is alive.
 func staged(t *testing.T) (pool *pg.Pool, dsn string) {
 	t.Helper()
 	pool, dsn = pgtest.New(t)
-	c, err := compile(t.Context(), filepath.Join("..", "..", "examples", "pageviews.yaml"))
+	c, err := (&app{}).compile(t.Context(), jobFile{path: filepath.Join("..", "..", "examples", "pageviews.yaml")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = reprocess.NewStore(pool).Stage(t.Context(), reprocess.Staging{
-		Spec: c.spec, Layout: c.query.Layout, Hash: c.hash, Dialect: query.Dialect, Engine: query.Engine(), By: "ana@laptop", Views: views(),
+	_, err = reprocess.NewStore(pool).Stage(t.Context(), plan.Staging{
+		Spec: c.spec, Layout: c.query.Layout, Hash: c.hash, Dialect: query.Dialect, Engine: query.Engine(), By: "ana@laptop", Serving: views(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,8 +53,8 @@ func change(t *testing.T, pool *pg.Pool, sql string) {
 // endDeployment writes what an abort writes.
 func endDeployment(t *testing.T, pool *pg.Pool) {
 	t.Helper()
-	change(t, pool, `UPDATE kappactl.version SET phase = 'aborted', error = 'aborted by ana', ended_at = clock_timestamp()`)
-	change(t, pool, `UPDATE kappactl.deployment SET state = 'aborted', message = 'aborted by ana', ended_at = clock_timestamp()`)
+	change(t, pool, `UPDATE kappactl.version SET phase = 'aborted', error = '{"code": "refused", "args": {"cause": "aborted by ana"}}', ended_at = clock_timestamp()`)
+	change(t, pool, `UPDATE kappactl.deployment SET state = 'aborted', message = '{"code": "refused", "args": {"cause": "aborted by ana"}}', ended_at = clock_timestamp()`)
 }
 
 func TestWatchActsAndEndsWithTheDeployment(t *testing.T) {
@@ -79,7 +80,7 @@ func TestWatchActsAndEndsWithTheDeployment(t *testing.T) {
 		t.Errorf("request %q", request)
 	}
 	endDeployment(t, pool)
-	change(t, pool, `UPDATE kappactl.request SET answered_at = clock_timestamp(), exit_code = 0, answer = 'pageviews/v1 is gone'`)
+	change(t, pool, `UPDATE kappactl.request SET answered_at = clock_timestamp(), exit_code = 0, answer = '{"code": "refused", "args": {"cause": "pageviews/v1 is gone"}}'`)
 	w.shows("pageviews/v1 is gone")
 	w.press("\r")
 	w.ends(1, modes)
@@ -141,6 +142,16 @@ func TestWatchRestoresTheTerminal(t *testing.T) {
 		{"ctrl-c", "NO_COLOR=1", []string{"watch", "pageviews"}, func(w *terminal) { w.press("\x03") }, 130, "kappactl watch pageviews"},
 		{"SIGTERM", "A=B", []string{"watch"}, func(w *terminal) {
 			if err := w.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+		}, 130, "interrupted"},
+		{"SIGHUP", "A=B", []string{"watch"}, func(w *terminal) {
+			if err := w.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Error(err)
+			}
+		}, 130, "interrupted"},
+		{"SIGQUIT", "A=B", []string{"watch"}, func(w *terminal) {
+			if err := w.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
 				t.Error(err)
 			}
 		}, 130, "interrupted"},

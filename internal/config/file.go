@@ -3,11 +3,11 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -20,13 +20,11 @@ type file struct {
 	path     string
 	current  string
 	contexts map[string]*Settings
-	agent    Agent
-	hooks    []Hook
-	webhooks []Hook
+	common   Settings // what the file has once for all contexts
 	doc      *strict.Document
 }
 
-// readFile reads a settings file. What is wrong with it comes as job.Problems, without excerpts: a line may hold a secret.
+// readFile reads a settings file. Its faults are job.Problems, without excerpts: a line may hold a secret.
 func readFile(path string) (*file, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -52,11 +50,24 @@ func readFile(path string) (*file, error) {
 func (f *file) problems() job.Problems {
 	var ps job.Problems
 	for _, fault := range f.doc.Faults {
+		cure := fault.Cure
+		if i := slices.IndexFunc(Table(), func(o Setting) bool { return misplaced(o, fault.Path) }); i >= 0 {
+			cure = "move it to its place: contexts: {NAME: {" + fault.Path + ": …}}"
+			if Table()[i].OfAgent() {
+				cure = "move it to its place: agent: {" + fault.Path + ": …}"
+			}
+		}
 		ps = append(ps, job.Problem{
-			File: f.path, Line: fault.Line, Column: fault.Column, Path: redact(fault.Path), Cause: redact(fault.Cause), Cure: fault.Cure,
+			File: f.path, Line: fault.Line, Column: fault.Column, Path: redact(fault.Path), Cause: redact(fault.Cause), Cure: cure,
 		})
 	}
 	return ps
+}
+
+// misplaced reports whether a key at the top of the file belongs to a setting below a context or below agent.
+func misplaced(o Setting, key string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(o.Name, "agent."), ".")
+	return first == key
 }
 
 func (f *file) keys() strict.Value {
@@ -69,71 +80,60 @@ func (f *file) keys() strict.Value {
 	return strict.Mapping(
 		strict.Key{Name: "current", Value: strict.Text(&f.current)},
 		strict.Key{Name: "contexts", Required: true, Value: contexts},
-		strict.Key{Name: "agent", Value: f.agentKeys()},
+		strict.Key{Name: "agent", Value: keysBelow(table(&f.common), "agent.", nil)},
 	)
 }
+
+// rules are checks of the mappings of a context, by name.
+type rules map[string]func(d *strict.Document, path string)
 
 func contextKeys(s *Settings) strict.Value {
-	return strict.Mapping(
-		strict.Key{Name: "brokers", Value: strict.Each(func() strict.Value {
-			var one string
-			return strict.Then(strict.Parsed("broker", &one, hostPort), func(*strict.Document, string) { s.Brokers = append(s.Brokers, one) })
-		})},
-		strict.Key{Name: "kafka", Value: strict.Mapping(
-			strict.Key{Name: "tls", Value: tlsKeys(&s.Kafka.TLS)},
-			strict.Key{Name: "sasl", Value: saslKeys(&s.Kafka.SASL)},
-		)},
-		strict.Key{Name: "dsn", Value: strict.Parsed("connection string", &s.DSN, fileDSN)},
-		strict.Key{Name: "dsn_password_file", Value: strict.Text(&s.Password.File)},
-		strict.Key{Name: "dsn_password_command", Value: strict.Texts(&s.Password.Command)},
-		strict.Key{Name: "schema", Value: strict.Parsed("schema name", &s.Schema, schemaName)},
-		strict.Key{Name: "http", Value: strict.Parsed("address", &s.HTTP, hostPort)},
-		strict.Key{Name: "checks", Value: strict.Mapping(strict.Key{Name: "role", Value: strict.Parsed("role", &s.Checks.Role, schemaName)})},
-	)
-}
-
-func tlsKeys(t *TLS) strict.Value {
-	return strict.Then(strict.Mapping(
-		strict.Key{Name: "ca_file", Value: strict.Text(&t.CAFile)},
-		strict.Key{Name: "cert_file", Value: strict.Text(&t.CertFile)},
-		strict.Key{Name: "key_file", Value: strict.Text(&t.KeyFile)},
-		strict.Key{Name: "server_name", Value: strict.Text(&t.ServerName)},
-	), func(d *strict.Document, path string) {
-		t.Enabled = true
-		if (t.CertFile == "") != (t.KeyFile == "") {
-			d.RefuseAt(path, "one of cert_file and key_file is missing", "write both or neither")
-		}
+	ofContext := slices.DeleteFunc(table(s), Setting.OfAgent)
+	return keysBelow(ofContext, "", rules{
+		"": func(d *strict.Document, path string) {
+			if s.Password.File != "" && len(s.Password.Command) > 0 {
+				d.RefuseAt(path+".dsn_password_command", "both dsn_password_file and dsn_password_command", "keep one of the two")
+			}
+		},
+		"kafka.tls": func(d *strict.Document, path string) {
+			s.Kafka.TLS.Enabled = true
+			if t := s.Kafka.TLS; (t.CertFile == "") != (t.KeyFile == "") {
+				d.RefuseAt(path, "one of cert_file and key_file is missing", "write both or neither")
+			}
+		},
+		"kafka.sasl": func(d *strict.Document, path string) {
+			if p := s.Kafka.SASL.Password; p.File != "" && len(p.Command) > 0 {
+				d.RefuseAt(path, "both password_file and password_command", "keep one of the two")
+			}
+		},
+		"archive.s3": func(d *strict.Document, path string) {
+			if p := s.Archive.S3.Secret; p.File != "" && len(p.Command) > 0 {
+				d.RefuseAt(path, "both secret_access_key_file and secret_access_key_command", "keep one of the two")
+			}
+		},
 	})
 }
 
-func saslKeys(s *SASL) strict.Value {
-	return strict.Then(strict.Mapping(
-		strict.Key{Name: "mechanism", Required: true, Value: strict.OneOf(&s.Mechanism, mechanisms()...)},
-		strict.Key{Name: "user", Required: true, Value: strict.Text(&s.User)},
-		strict.Key{Name: "password_file", Value: strict.Text(&s.Password.File)},
-		strict.Key{Name: "password_command", Value: strict.Texts(&s.Password.Command)},
-	), func(d *strict.Document, path string) {
-		if s.Password.File != "" && len(s.Password.Command) > 0 {
-			d.RefuseAt(path, "both password_file and password_command", "keep one of the two")
+// keysBelow is the mapping of the settings whose names begin with prefix, nested at the dots of the names.
+func keysBelow(settings []Setting, prefix string, check rules) strict.Value {
+	var keys []strict.Key
+	for _, o := range settings {
+		rest, found := strings.CutPrefix(o.Name, prefix)
+		name, _, nested := strings.Cut(rest, ".")
+		if !found || o.noFile || slices.ContainsFunc(keys, func(k strict.Key) bool { return k.Name == name }) {
+			continue
 		}
-	})
-}
-
-func mechanisms() []string { return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"} }
-
-func (f *file) agentKeys() strict.Value {
-	a := &f.agent
-	return strict.Mapping(
-		strict.Key{Name: "memory", Value: strict.Written("size", &a.Memory, memorySize)},
-		strict.Key{Name: "temp", Value: strict.Text(&a.Temp)},
-		strict.Key{Name: "replays", Value: strict.Int(&a.Replays, 1, 64)},
-		strict.Key{Name: "lease", Value: strict.Written("duration", &a.Lease, within(500*time.Millisecond, 10*time.Minute))},
-		strict.Key{Name: "heartbeat", Value: strict.Written("duration", &a.Heartbeat, within(50*time.Millisecond, 4*time.Second))},
-		strict.Key{Name: "poll", Value: strict.Written("duration", &a.Poll, within(20*time.Millisecond, time.Minute))},
-		strict.Key{Name: "log", Value: strict.OneOf(&a.Log, "text", "json")},
-		strict.Key{Name: "hooks", Value: hookKeys(&f.hooks, false)},
-		strict.Key{Name: "webhooks", Value: hookKeys(&f.webhooks, true)},
-	)
+		key := strict.Key{Name: name, Required: o.required, Value: o.value.key}
+		if nested {
+			key = strict.Key{Name: name, Value: keysBelow(settings, prefix+name+".", check)}
+		}
+		keys = append(keys, key)
+	}
+	v := strict.Mapping(keys...)
+	if rule := check[strings.TrimSuffix(prefix, ".")]; rule != nil {
+		return strict.Then(v, rule)
+	}
+	return v
 }
 
 // rules checks what one value alone cannot show.
@@ -142,31 +142,26 @@ func (f *file) rules() {
 	if f.current != "" && f.contexts[f.current] == nil {
 		f.doc.RefuseAt("current", "there is no context "+f.current, strict.Suggest(f.current, f.names()))
 	}
-	for name, s := range f.contexts {
-		if s.Password.File != "" && len(s.Password.Command) > 0 {
-			f.doc.RefuseAt("contexts."+name+".dsn_password_command", "both dsn_password_file and dsn_password_command", "keep one of the two")
-		}
-	}
 }
 
 func (f *file) names() []string {
-	var names []string
-	for name := range f.contexts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(f.contexts))
 }
 
 // absolute makes the paths in the file relative to the file.
 func (f *file) absolute() {
 	dir := filepath.Dir(f.path)
-	paths := []*string{&f.agent.Temp}
-	for i := range f.webhooks {
-		paths = append(paths, &f.webhooks[i].Secret.File)
+	var paths []*string
+	for i := range f.common.Hooks {
+		paths = append(paths, &f.common.Hooks[i].Secret.File)
 	}
-	for _, s := range f.contexts {
-		paths = append(paths, &s.Password.File, &s.Kafka.SASL.Password.File, &s.Kafka.TLS.CAFile, &s.Kafka.TLS.CertFile, &s.Kafka.TLS.KeyFile)
+	for _, s := range append(slices.Collect(maps.Values(f.contexts)), &f.common) {
+		s.DSN = s.DSN.relativeTo(dir)
+		for _, o := range table(s) {
+			if o.value.path != nil {
+				paths = append(paths, o.value.path)
+			}
+		}
 	}
 	for _, p := range paths {
 		if *p != "" && !filepath.IsAbs(*p) {

@@ -69,7 +69,7 @@ func hookURL(text string) (string, error) {
 // hookRules refuses two hooks of one name: the name is what deliveries are remembered under.
 func (f *file) hookRules() {
 	seen := map[string]bool{}
-	for _, h := range slices.Concat(f.hooks, f.webhooks) {
+	for _, h := range f.common.Hooks {
 		if seen[h.Name] {
 			f.doc.RefuseAt("agent", fmt.Sprintf("two hooks are named %q", h.Name), "give each a name of its own")
 		}
@@ -79,7 +79,7 @@ func (f *file) hookRules() {
 
 // hooked takes over the hooks of the file, with the defaults and the secret of the environment.
 func (s *Settings) hooked(f *file, e Env) {
-	s.Hooks = slices.Concat(f.hooks, f.webhooks)
+	s.Hooks = slices.Clone(f.common.Hooks)
 	for i := range s.Hooks {
 		h := &s.Hooks[i]
 		if h.Timeout == 0 {
@@ -91,13 +91,19 @@ func (s *Settings) hooked(f *file, e Env) {
 	}
 }
 
-// hookNames are the hooks of one kind, for show.
-func (s Settings) hookNames(web bool) string {
-	var names []string
-	for _, h := range s.Hooks {
-		if (h.URL != "") == web {
-			names = append(names, h.Name)
-		}
+// hookList is the hooks of one kind. They are shown by name; Write leaves those of the file alone.
+func (s *Settings) hookList(web bool) value {
+	return value{
+		key: hookKeys(&s.Hooks, web),
+		text: func() string {
+			var names []string
+			for _, h := range s.Hooks {
+				if (h.URL != "") == web {
+					names = append(names, h.Name)
+				}
+			}
+			return strings.Join(names, ",")
+		},
+		write: func() any { return nil },
 	}
-	return strings.Join(names, ",")
 }

@@ -24,12 +24,14 @@ func Load(flags Flags, e Env) (Settings, error) {
 		return Settings{}, err
 	}
 	fromPG(&s, e)
-	for _, o := range Options() {
+	for _, o := range table(&s) {
 		if err := o.apply(&s, flags, e); err != nil {
 			return Settings{}, err
 		}
 	}
-	s.fillDefaults(e)
+	if err := s.fillDefaults(e); err != nil {
+		return Settings{}, err
+	}
 	if err := s.check(); err != nil {
 		return Settings{}, err
 	}
@@ -55,7 +57,7 @@ func fromFile(flags Flags, e Env) (Settings, error) {
 		return Settings{}, err
 	}
 	s := *chosen
-	s.Agent, s.File = f.agent, path
+	s.Agent, s.File = f.common.Agent, path
 	s.hooked(f, e)
 	s.from("file", found)
 	s.from("context", f.contextOrigin(wanted, origin))
@@ -98,16 +100,41 @@ func (e Env) settingsFile(flags Flags) (path, origin string) {
 			return e.path(named[0]), named[1]
 		}
 	}
-	paths := []string{filepath.Join(e.Dir, "kappactl.yaml")}
-	if e.UserDir != "" {
-		paths = append(paths, filepath.Join(e.UserDir, "kappactl", "kappactl.yaml"))
-	}
-	for i, path := range paths {
-		if _, err := os.Stat(path); err == nil {
-			return path, []string{"the working folder", "the user's configuration folder"}[i]
+	for _, dir := range e.folders() {
+		path, origin := filepath.Join(dir, "kappactl.yaml"), "the working folder"
+		if dir != e.Dir {
+			origin = "a folder above the working folder"
+		}
+		if isFile(path) {
+			return path, origin
 		}
 	}
+	if path := filepath.Join(e.UserDir, "kappactl", "kappactl.yaml"); e.UserDir != "" && isFile(path) {
+		return path, "the user's configuration folder"
+	}
 	return "", ""
+}
+
+// folders are the working folder and, in a git repository, those above it up to the root of the repository. Beyond it a
+// settings file may be another user's, and a settings file can name programs to run.
+func (e Env) folders() []string {
+	all := []string{e.Dir}
+	for dir := e.Dir; ; dir = filepath.Dir(dir) {
+		if dir != e.Dir {
+			all = append(all, dir)
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return all
+		}
+		if dir == filepath.Dir(dir) {
+			return []string{e.Dir}
+		}
+	}
+}
+
+func isFile(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // fromPG lets the variables of libpq that name a server or a database replace the file's connection as a whole, with its
@@ -138,6 +165,9 @@ func (s *Settings) check() error {
 	}
 	if t := s.Kafka.TLS; (t.CertFile == "") != (t.KeyFile == "") {
 		return usage("kafka.tls has one of cert_file and key_file without the other", "set both or neither")
+	}
+	if err := s.Archive.S3.check(); err != nil {
+		return err
 	}
 	sasl := s.Kafka.SASL
 	if sasl.Mechanism != "" && (sasl.User == "" || sasl.Password.IsZero()) {

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,10 @@ contexts:
     dsn_password_file: db.password
     schema: control
     http: 127.0.0.1:9999
+    archive:
+      location: s3://bucket/prefix
+      keep_replaced: 30d
+      s3: {endpoint: "https://store:9000/", region: eu-1, addressing: path, ca_file: store.pem, access_key_id: key, secret_access_key_file: store.secret}
   prod:
     brokers: ["kafka:9092"]
     dsn: postgres://app@db/app
@@ -69,6 +74,10 @@ func TestEveryKeyOfTheFileArrives(t *testing.T) {
 		},
 		DSN: "host=127.0.0.1 dbname=app user=app", Password: config.Source{File: filepath.Join(e.Dir, "db.password")},
 		Schema: "control", HTTP: "127.0.0.1:9999",
+		Archive: config.Archive{Location: "s3://bucket/prefix", KeepReplaced: 30 * 24 * time.Hour, S3: config.S3{
+			Endpoint: "https://store:9000", Region: "eu-1", Addressing: "path", CAFile: filepath.Join(e.Dir, "store.pem"),
+			AccessKeyID: "key", Secret: config.Source{File: filepath.Join(e.Dir, "store.secret")},
+		}},
 		Agent: config.Agent{
 			Memory: 512 << 20, Temp: filepath.Join(e.Dir, "spill"), Replays: 3, Lease: 20 * time.Second,
 			Heartbeat: 2 * time.Second, Poll: time.Second, Log: "json",
@@ -92,7 +101,7 @@ func TestFlagBeatsVariableBeatsFileBeatsDefault(t *testing.T) {
 		got[name] = strings.TrimPrefix(s.Origin(name), s.File)
 	}
 	want := map[string]string{
-		"brokers": "--brokers", "schema": "KAPPACTL_SCHEMA", "http": ":9", "agent.lease": ":13", "agent.poll": ":13", "kafka.sasl.user": ":5",
+		"brokers": "--brokers", "schema": "KAPPACTL_SCHEMA", "http": ":9", "agent.lease": ":17", "agent.poll": ":17", "kafka.sasl.user": ":5",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -149,6 +158,57 @@ func TestTheFirstFileCountsAlone(t *testing.T) {
 		if got := load(t, flags, e).Brokers; len(got) != 1 || got[0] != step.want {
 			t.Errorf("got brokers %v, want %s", got, step.want)
 		}
+	}
+}
+
+func TestAFileOfTheRepositoryIsFoundFromItsFolders(t *testing.T) {
+	e := world(t, nil)
+	root := e.Dir
+	put(t, filepath.Join(root, "kappactl.yaml"), "contexts: {only: {dsn: 'host=root'}}\n")
+	e.Dir = filepath.Join(root, "jobs", "daily")
+	if err := os.MkdirAll(e.Dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if s := load(t, nil, e); s.File != "" {
+		t.Errorf("outside of a repository %s counts", s.File)
+	}
+	if err := os.Mkdir(filepath.Join(root, "jobs", ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if s := load(t, nil, e); s.File != "" {
+		t.Errorf("%s above the repository counts", s.File)
+	}
+	if err := os.Rename(filepath.Join(root, "jobs", ".git"), filepath.Join(root, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	if s := load(t, nil, e); string(s.DSN) != "host=root" || s.Origin("file") != "a folder above the working folder" {
+		t.Errorf("dsn %q from %s", s.DSN, s.Origin("file"))
+	}
+	put(t, filepath.Join(e.Dir, "kappactl.yaml"), "contexts: {only: {dsn: 'host=own'}}\n")
+	if s := load(t, nil, e); string(s.DSN) != "host=own" {
+		t.Errorf("dsn %q, want that of the working folder", s.DSN)
+	}
+}
+
+func TestFilesOfAConnectionStringAreRelativeToTheSettingsFile(t *testing.T) {
+	for dsn, want := range map[string]string{
+		"host=h sslcert=a.crt sslkey = 'k e.y' sslrootcert=system": "host=h sslcert='/D/a.crt' sslkey = '/D/k e.y' sslrootcert=system",
+		"host=h sslrootcert=/etc/ca.pem passfile=p":                "host=h sslrootcert=/etc/ca.pem passfile='/D/p'",
+		"host=h sslkey=it\\'s":                                     "host=h sslkey='/D/it\\'s'",
+		"host=h dbname=sslcert":                                    "host=h dbname=sslcert",
+		"postgres://u@h/d?sslmode=verify-full&sslrootcert=ca.pem":  "postgres://u@h/d?sslmode=verify-full&sslrootcert=%2FD%2Fca.pem",
+		"postgres://u@h/d?sslrootcert=/ca.pem":                     "postgres://u@h/d?sslrootcert=/ca.pem",
+	} {
+		e := world(t, nil)
+		put(t, filepath.Join(e.Dir, "kappactl.yaml"), "contexts:\n  only:\n    dsn: \""+strings.ReplaceAll(dsn, `\`, `\\`)+"\"\n")
+		got := strings.NewReplacer(e.Dir, "/D", url.QueryEscape(e.Dir), "%2FD").Replace(string(load(t, nil, e).DSN))
+		if got != want {
+			t.Errorf("%s: %s, want %s", dsn, got, want)
+		}
+	}
+	e := world(t, map[string]string{"KAPPACTL_DSN": "host=h sslcert=a.crt"})
+	if got := string(load(t, nil, e).DSN); got != "host=h sslcert=a.crt" {
+		t.Errorf("a variable's files are relative to the working folder: %s", got)
 	}
 }
 

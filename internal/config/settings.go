@@ -1,9 +1,6 @@
 package config
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // Settings is everything a command needs to know about its surroundings.
 type Settings struct {
@@ -16,6 +13,7 @@ type Settings struct {
 	Schema   string // control schema
 	HTTP     string // host:port that serve listens on
 	Checks   Checks
+	Archive  Archive
 	Agent    Agent
 	Hooks    []Hook // of an agent
 
@@ -25,6 +23,23 @@ type Settings struct {
 // Checks is how the checks of job files run.
 type Checks struct {
 	Role string // the PostgreSQL role, which the agent's own is a member of; empty: the agent's own
+}
+
+// Archive is how archives are kept.
+type Archive struct {
+	Location     string        // as job.ParseLocation returns it, of those whose job file names none
+	KeepReplaced time.Duration // how long a file stays that was merged into another one
+	S3           S3
+}
+
+// S3 is how buckets are reached. The zero value is AWS.
+type S3 struct {
+	Endpoint    string // http:// or https://HOST[:PORT]; empty: AWS
+	Region      string // empty: the endpoint is asked
+	Addressing  string // path or host; empty: host for AWS, path for others
+	CAFile      string // roots of the endpoint's certificate; empty: those of the system
+	AccessKeyID string // empty: AWS's variables, its credentials file, or the role of the machine
+	Secret      Source // of the access key
 }
 
 // Kafka says how to talk to the brokers. The zero value is plain text.
@@ -54,55 +69,8 @@ type Agent struct {
 	Memory    int64         // bytes for fetch buffers and SQL
 	Temp      string        // folder in which each agent makes a folder of its own for spilling
 	Replays   int           // versions that replay at once, over all agents
-	Lease     time.Duration // how long a claim outlives its agent
+	Lease     time.Duration // after it other agents take over
 	Heartbeat time.Duration
 	Poll      time.Duration // how often it looks for work
 	Log       string        // json or text
-}
-
-// The defaults.
-const (
-	DefaultSchema    = "kappactl"
-	DefaultHTTP      = "127.0.0.1:8080"
-	DefaultReplays   = 2
-	DefaultLease     = 10 * time.Second
-	DefaultHeartbeat = time.Second
-	DefaultPoll      = 500 * time.Millisecond
-	DefaultLog       = "text"
-)
-
-// Origin says where a setting was found, for people: "--brokers", "KAPPACTL_DSN", "PGHOST", "./kappactl.yaml:4", "default". Names are
-// those of Options.
-func (s Settings) Origin(name string) string {
-	return cmp.Or(s.origins[name], "default")
-}
-
-// isSet says that a setting came from somewhere.
-func (s Settings) isSet(name string) bool { return s.origins[name] != "" }
-
-func (s *Settings) from(name, origin string) {
-	if s.origins == nil {
-		s.origins = map[string]string{}
-	}
-	s.origins[name] = origin
-}
-
-// fillDefaults gives what nobody set its default.
-func (s *Settings) fillDefaults(e Env) {
-	a := &s.Agent
-	s.Schema, s.HTTP = cmp.Or(s.Schema, DefaultSchema), cmp.Or(s.HTTP, DefaultHTTP)
-	a.Memory, a.Temp = cmp.Or(a.Memory, e.memory()), cmp.Or(a.Temp, e.temp())
-	a.Replays, a.Log = cmp.Or(a.Replays, DefaultReplays), cmp.Or(a.Log, DefaultLog)
-	a.Lease, a.Poll = cmp.Or(a.Lease, DefaultLease), cmp.Or(a.Poll, DefaultPoll)
-	// A short lease, as tests set it, needs heartbeats that fit into it.
-	a.Heartbeat = cmp.Or(a.Heartbeat, min(DefaultHeartbeat, a.Lease/3))
-}
-
-// forget says that settings from the file are replaced as a whole; PGPASSWORD, which the driver reads, stays.
-func (s *Settings) forget(names ...string) {
-	for _, name := range names {
-		if s.origins[name] != "PGPASSWORD" {
-			delete(s.origins, name)
-		}
-	}
 }

@@ -35,7 +35,7 @@ func TestWhatIsWrittenLoadsAgain(t *testing.T) {
 func TestWriteReplacesAndLeavesNothingBehind(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "kappactl.yaml")
-	put(t, path, "old")
+	put(t, path, "contexts: {dev: {dsn: 'host=old', dsn_password_file: old}}\n")
 	s := config.Settings{Brokers: []string{"127.0.0.1:1"}, DSN: "postgres://u@127.0.0.1:2/d", HTTP: "127.0.0.1:3"}
 	if err := config.Write(path, s); err != nil {
 		t.Fatal(err)
@@ -44,6 +44,9 @@ func TestWriteReplacesAndLeavesNothingBehind(t *testing.T) {
 	if got.Context != "dev" || string(got.DSN) != "postgres://u@127.0.0.1:2/d" || got.Agent.Lease != 10*time.Second {
 		t.Errorf("got %+v", got)
 	}
+	if got.Password.File != "" {
+		t.Errorf("the password of the old connection stays: %s", got.Password.File)
+	}
 	for _, secret := range []config.Settings{{DSN: "host=h password=x"}, {Password: config.Source{Value: "x"}}} {
 		if err := config.Write(path, secret); err == nil {
 			t.Error("a password was written")
@@ -51,6 +54,56 @@ func TestWriteReplacesAndLeavesNothingBehind(t *testing.T) {
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("left behind: %v %v", entries, err)
+	}
+}
+
+func TestWriteLeavesWhatPeopleAdded(t *testing.T) {
+	e := world(t, nil)
+	path := filepath.Join(e.Dir, "kappactl.yaml")
+	put(t, path, `# my stack
+current: prod
+contexts:
+  dev: # the local one
+    dsn: host=old # moves
+    checks:
+      role: checker
+  prod:
+    dsn: host=prod
+# tuned
+agent:
+  lease: 20s # slow disk
+  hooks:
+    - {name: tell, command: [/bin/true]}
+`)
+	s := config.Settings{Brokers: []string{"127.0.0.1:1"}, DSN: "host=new"}
+	for range 2 { // the second changes nothing
+		if err := config.Write(path, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := `# my stack
+current: prod
+contexts:
+  dev: # the local one
+    dsn: host=new # moves
+    checks:
+      role: checker
+    brokers: ['127.0.0.1:1']
+  prod:
+    dsn: host=prod
+# tuned
+agent:
+  lease: 20s # slow disk
+  hooks:
+    - {name: tell, command: [/bin/true]}
+`
+	if diff := cmp.Diff(want, read(t, path)); diff != "" {
+		t.Error(diff)
+	}
+	const wrong = "contexts: {dev: {broker: [a]}}\n"
+	put(t, path, wrong)
+	if err := config.Write(path, s); err == nil || read(t, path) != wrong {
+		t.Errorf("a file with a fault: %v, now %q", err, read(t, path))
 	}
 }
 

@@ -13,21 +13,21 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 )
 
-// defaultPartitions is what a topic gets when nobody says.
+// defaultPartitions is the number of partitions of a new topic by default.
 const defaultPartitions = 4
 
-// broker is the embedded Kafka: one node on the loopback.
+// broker is the embedded Kafka: one node that listens on loopback.
 type broker struct {
 	cluster *kfake.Cluster
 	address string
 	port    int
 }
 
-// startBroker listens on port, or on a free one when it is 0 or taken.
+// startBroker listens on port, or on a free port if it is 0 or taken.
 func startBroker(dir, clusterID string, port int, log func(string)) (*broker, error) {
 	data := filepath.Join(dir, "kafka")
 	if err := os.MkdirAll(data, 0o700); err != nil {
-		return nil, fmt.Errorf("make the embedded Kafka's folder: %w", err)
+		return nil, fmt.Errorf("create the embedded Kafka's folder: %w", err)
 	}
 	c, err := newCluster(data, clusterID, port, log)
 	if port != 0 && errors.Is(err, syscall.EADDRINUSE) {
@@ -54,7 +54,7 @@ func newCluster(data, clusterID string, port int, log func(string)) (*kfake.Clus
 
 func (b *broker) close() { b.cluster.Close() }
 
-// brokerLog passes on what goes wrong.
+// brokerLog forwards errors of the broker.
 type brokerLog struct{ log func(string) }
 
 // Logf implements kfake.Logger.

@@ -3,85 +3,100 @@ package devstack
 import (
 	"fmt"
 	"strings"
+
+	"github.com/duckdb/duckdb-go/v2"
 )
 
-// form is how a column's value is written into JSON.
-type form int
-
-const (
-	asTyped form = iota // by its Arrow type
-	asText              // a string
-	asJSON              // a string that is JSON already
-)
-
-// column is one column of a table file: how to read it and how to write it.
+// column is one column of a table file.
 type column struct {
 	name string
-	expr string // DuckDB SQL; one of the few types that encode knows
-	form form
+	json string // DuckDB SQL for the JSON text of the value, NULL for a null
 }
 
-// parquetColumn reads a column so that nothing of its value is lost: integers and decimals with all digits, times in
-// ISO 8601, bytes in PostgreSQL's hexadecimal form.
-func parquetColumn(name, kind string) column {
-	quoted := quoteName(name)
-	cast := func(format string, f form) column { return column{name, fmt.Sprintf(format, quoted), f} }
-	base, _, _ := strings.Cut(kind, "(")
-	switch {
-	case strings.HasSuffix(kind, "[]"), strings.HasSuffix(kind, "]"), base == "STRUCT", base == "MAP", base == "UNION", base == "VARIANT":
-		return cast("to_json(%s)::VARCHAR", asJSON)
+// object returns SQL for a JSON object with the members given.
+func object(members []column) string {
+	parts := make([]string, len(members))
+	separator := "{"
+	for i, m := range members {
+		// DuckDB computes the text in front of the value once.
+		parts[i] = fmt.Sprintf("'%s' || to_json(%s)::VARCHAR || ':', coalesce(%s, 'null')",
+			separator, quoteText(m.name), m.json)
+		separator = ","
 	}
-	switch base {
-	case "JSON":
-		return cast("%s::VARCHAR", asJSON)
-	case "BOOLEAN", "BIGINT", "DOUBLE", "FLOAT", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE":
-		return cast("%s", asTyped)
-	case "VARCHAR":
-		return cast("%s", asText)
-	case "TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER":
-		return cast("%s::BIGINT", asTyped)
-	case "UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM", "DECIMAL":
-		return cast("%s::VARCHAR", asJSON)
-	case "TIMESTAMP_S", "TIMESTAMP_MS":
-		return cast("%s::TIMESTAMP", asTyped)
-	case "TIMESTAMP_NS":
-		return cast("replace(%s::VARCHAR, ' ', 'T')", asText)
-	case "BLOB":
-		return cast(`'\x' || lower(hex(%s))`, asText)
-	}
-	return cast("%s::VARCHAR", asText) // DATE, TIME, UUID, ENUM, INTERVAL, BIT, …
+	return "concat(" + strings.Join(parts, ", ") + ", '}')"
 }
 
-// The kinds of a CSV column, told from all of its values.
-const (
-	csvNumber  = "number"
-	csvBoolean = "boolean"
-	csvTime    = "time"
-	csvText    = "text"
-)
-
-// csvKind is SQL that tells the kind of a column. A number is what JSON takes as one, so that it is written digit by
-// digit and 007 stays text.
-func csvKind(name string) string {
-	c := quoteName(name)
-	all := func(pattern string) string { return fmt.Sprintf("bool_and(regexp_full_match(%s, '%s'))", c, pattern) }
-	return fmt.Sprintf("CASE WHEN count(%s) = 0 THEN '%s' WHEN %s THEN '%s' WHEN %s THEN '%s' WHEN %s THEN '%s' ELSE '%s' END", c, csvText,
-		all(`-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`), csvNumber,
-		all(`(?i)true|false`), csvBoolean,
-		all(`[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?(Z|[+-][0-9]{2}(:?[0-9]{2})?)?`), csvTime, csvText)
+// jsonOf returns SQL for the JSON text of a value in the form that the record decoder reads back: every digit of a
+// number, base64, ISO 8601 times, and "NaN", "Infinity" and "-Infinity". The text has no line ends and tabs. The SQL is
+// NULL for a null. depth is the number of lists and maps around the value. The SQL concatenates text, because to_json
+// of a whole row passes decimals through a double and writes NaN without quotes.
+func jsonOf(expr string, t duckdb.TypeInfo, depth int) string {
+	switch d := t.Details().(type) {
+	case *duckdb.ListDetails:
+		return listJSON(expr, d.Child, depth)
+	case *duckdb.ArrayDetails:
+		return listJSON(expr, d.Child, depth)
+	case *duckdb.MapDetails:
+		return mapJSON(expr, d, depth)
+	case *duckdb.StructDetails:
+		return structJSON(expr, d, depth)
+	}
+	return fmt.Sprintf(scalarJSON(t), expr)
 }
 
-func csvColumn(name, kind string) column {
-	quoted := quoteName(name)
-	switch kind {
-	case csvNumber:
-		return column{name, quoted, asJSON}
-	case csvBoolean:
-		return column{name, "lower(" + quoted + ")", asJSON}
-	case csvTime:
-		return column{name, "replace(" + quoted + ", ' ', 'T')", asText}
+// scalarJSON is the format of the SQL for a value that contains no other values; %[1]s is the value.
+func scalarJSON(t duckdb.TypeInfo) string {
+	switch t.InternalType() {
+	case duckdb.TYPE_BOOLEAN, duckdb.TYPE_TINYINT, duckdb.TYPE_SMALLINT, duckdb.TYPE_INTEGER, duckdb.TYPE_BIGINT,
+		duckdb.TYPE_UTINYINT, duckdb.TYPE_USMALLINT, duckdb.TYPE_UINTEGER, duckdb.TYPE_UBIGINT,
+		duckdb.TYPE_HUGEINT, duckdb.TYPE_UHUGEINT, duckdb.TYPE_BIGNUM, duckdb.TYPE_DECIMAL:
+		return "%[1]s::VARCHAR"
+	case duckdb.TYPE_FLOAT, duckdb.TYPE_DOUBLE:
+		return `CASE WHEN isfinite(%[1]s) THEN %[1]s::VARCHAR WHEN isnan(%[1]s) THEN '"NaN"' ` +
+			`WHEN %[1]s > 0 THEN '"Infinity"' WHEN %[1]s < 0 THEN '"-Infinity"' END`
+	case duckdb.TYPE_BLOB:
+		return `'"' || to_base64(%[1]s) || '"'`
+	case duckdb.TYPE_TIMESTAMP, duckdb.TYPE_TIMESTAMP_S, duckdb.TYPE_TIMESTAMP_MS, duckdb.TYPE_TIMESTAMP_NS:
+		return `'"' || replace(%[1]s::VARCHAR, ' ', 'T') || '"'`
+	case duckdb.TYPE_TIMESTAMP_TZ:
+		return `'"' || replace(timezone('UTC', %[1]s)::VARCHAR, ' ', 'T') || ` +
+			`CASE WHEN isfinite(%[1]s) THEN 'Z"' ELSE '"' END`
+	case duckdb.TYPE_VARCHAR:
+		if t.Alias() == "JSON" { // line ends and tabs are only between its tokens
+			return "translate(%[1]s::VARCHAR, chr(9) || chr(10) || chr(13), '   ')"
+		}
+	case duckdb.TYPE_UNION, duckdb.TYPE_VARIANT:
+		return "to_json(%[1]s)::VARCHAR"
+	default: // DATE, TIME, UUID, ENUM, INTERVAL, BIT, …
 	}
-	return column{name, quoted, asText}
+	return "to_json(%[1]s::VARCHAR)::VARCHAR"
+}
+
+func listJSON(expr string, item duckdb.TypeInfo, depth int) string {
+	v := fmt.Sprintf("v%d", depth)
+	return joined("[]", expr, v, fmt.Sprintf("coalesce(%s, 'null')", jsonOf(v, item, depth+1)))
+}
+
+func mapJSON(expr string, d *duckdb.MapDetails, depth int) string {
+	v := fmt.Sprintf("v%d", depth)
+	value := jsonOf("struct_extract("+v+", 'value')", d.Value, depth+1)
+	member := fmt.Sprintf("to_json(struct_extract(%s, 'key')::VARCHAR)::VARCHAR || ':' || coalesce(%s, 'null')", v, value)
+	return joined("{}", "map_entries("+expr+")", v, member)
+}
+
+// joined returns SQL for the texts of a list's items, with commas between and the two brackets around them.
+func joined(brackets, list, item, text string) string {
+	return fmt.Sprintf("'%c' || array_to_string(list_transform(%s, lambda %s: %s), ',') || '%c'",
+		brackets[0], list, item, text, brackets[1])
+}
+
+func structJSON(expr string, d *duckdb.StructDetails, depth int) string {
+	members := make([]column, len(d.Entries))
+	for i, e := range d.Entries {
+		field := fmt.Sprintf("struct_extract(%s, %s)", expr, quoteText(e.Name()))
+		members[i] = column{e.Name(), jsonOf(field, e.Info(), depth)}
+	}
+	return fmt.Sprintf("CASE WHEN %s IS NOT NULL THEN %s END", expr, object(members))
 }
 
 func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

@@ -12,11 +12,11 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// databaseName is the database that the stack makes.
+// databaseName is the database that the stack creates.
 const databaseName = "kappactl"
 
-// startDatabase starts or adopts the folder's server; st is what dev.json says and is told where the cluster lives
-// before that is made, so that a crash does not lose it.
+// startDatabase starts or adopts the folder's server. st holds the contents of dev.json; the cluster's location is
+// stored there before the cluster is created, so that a crash does not lose it.
 func startDatabase(ctx context.Context, dir string, c Config, st *state) (*postgres.Server, error) {
 	bin, err := postgres.Find(ctx, c.PostgresBin)
 	if err != nil {
@@ -28,13 +28,16 @@ func startDatabase(ctx context.Context, dir string, c Config, st *state) (*postg
 			return nil, err
 		}
 		if st.PostgresData != want {
-			c.Log(fmt.Sprintf("the account that runs PostgreSQL cannot reach %s; the cluster lives in %s", want, st.PostgresData))
+			c.Log(fmt.Sprintf("the account that runs PostgreSQL cannot reach %s; the cluster lives in %s", want,
+				st.PostgresData))
 		}
 		if err := st.write(dir); err != nil {
 			return nil, err
 		}
 	}
-	server, err := postgres.Start(ctx, postgres.Config{Bin: bin, Data: st.PostgresData, Port: st.PostgresPort, Adopt: true})
+	server, err := postgres.Start(ctx, postgres.Config{
+		Bin: bin, Data: st.PostgresData, Port: st.PostgresPort, Adopt: true,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func refuseBinaries(err error) error {
 	return &job.Refusal{Code: job.ExitUsage, Cause: err.Error(), Err: err}
 }
 
-// migrate brings the control schema up to this binary.
+// migrate upgrades the control schema to this binary's version.
 func migrate(ctx context.Context, c pg.Config) error {
 	pool, err := pg.Open(ctx, c)
 	if err != nil {

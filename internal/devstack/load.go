@@ -11,32 +11,32 @@ import (
 	"github.com/kappactl/kappactl/internal/kafka"
 )
 
-// LoadConfig says what to load where. Zero fields mean the defaults given.
+// LoadConfig configures a load. Zero fields mean the defaults given.
 type LoadConfig struct {
 	Kafka      kafka.Config
-	File       string           // Parquet, CSV or NDJSON, told by its extension
-	Topic      string           // made when missing, with retention.ms=-1 so that old event times stay
+	File       string           // Parquet, CSV or NDJSON, by its extension
+	Topic      string           // created if missing, with retention.ms=-1 so that old event times are kept
 	Partitions int              // of the topic; default: those it has, 4 for a new one
-	Key        string           // column that gives the record key and so the partition; default: no key, rows in turn
+	Key        string           // column of the record key, which determines the partition; default: no key, round robin
 	Limit      int64            // rows; 0 = all
-	Rate       int64            // rows a second; 0 = as fast as they are taken
-	Progress   func(Loaded)     // called now and then while loading, never twice at once; may be nil
+	Rate       int64            // rows per second; 0 = as fast as possible
+	Progress   func(Loaded)     // called periodically while loading, never concurrently; may be nil
 	Now        func() time.Time // default time.Now
 }
 
-// Loaded is what a load has written: records that the brokers have acknowledged.
+// Loaded is the result of a load: records that the brokers have acknowledged.
 type Loaded struct {
 	Topic      string  `json:"topic"`
 	Partitions int     `json:"partitions"`
-	Created    bool    `json:"created"` // the topic was made
+	Created    bool    `json:"created"` // the topic was created
 	Records    int64   `json:"records"`
 	Bytes      int64   `json:"bytes"` // of keys and values
 	Seconds    float64 `json:"seconds"`
 }
 
-// Load writes each row of a file as one JSON record, in the file's order, and returns when the brokers have all of them.
-// What a person has to change (no such file, unknown column, …) is a *job.Refusal with exit code 2. After another error
-// the records counted in Loaded are in the topic.
+// Load writes each row of a file as one JSON record, in the file's order, and returns when the brokers have
+// acknowledged all of them. Errors that a person has to fix (no such file, unknown column, …) are a *job.Refusal with
+// exit code 2. After other errors the records counted in Loaded are in the topic.
 func Load(ctx context.Context, c LoadConfig) (Loaded, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -57,7 +57,7 @@ func (c LoadConfig) check() error {
 	case c.Topic == "":
 		return refuse("name the topic with --topic", "no topic to load into")
 	case !validTopic(c.Topic):
-		return refuse("use letters, digits, '.', '_' and '-', at most 249 of them", "%q is no valid topic name", c.Topic)
+		return refuse("use letters, digits, '.', '_' and '-', at most 249 of them", "%q is not a valid topic name", c.Topic)
 	case c.Partitions < 0:
 		return refuse("", "--partitions %d: want 1 or more", c.Partitions)
 	case c.Limit < 0:
@@ -73,7 +73,7 @@ func refuse(next, format string, args ...any) *job.Refusal {
 }
 
 func (c LoadConfig) load(ctx context.Context, rows rows) (Loaded, error) {
-	// The first rows are read before the topic is made: a file that cannot be read leaves nothing behind.
+	// The first rows are read before the topic is created, so that an unreadable file leaves nothing behind.
 	batch, err := rows.next(ctx)
 	if errors.Is(err, io.EOF) {
 		return Loaded{}, refuse("", "%s holds no rows", c.File)

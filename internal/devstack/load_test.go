@@ -27,12 +27,10 @@ func execute(t *testing.T, sql string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.close()
-	s, err := e.query(sql)
-	if err != nil {
+	defer e.Close()
+	if _, err := e.ExecContext(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
-	s.close()
 }
 
 func parquet(t *testing.T, query string) string {
@@ -102,7 +100,7 @@ func TestEveryParquetTypeKeepsItsValue(t *testing.T) {
 	want := []string{`{"b":true,"i1":-128,"u2":65535,"i8":9007199254740993,"u8":18446744073709551615,` +
 		`"big":1234567890123456789012.34,"small":1.10,"d":0.1,"huge":1e+300,"f":2.5,"nan":"NaN","inf":"-Infinity",` +
 		`"s":"a\"b\\c\nd\u0001ü","day":"2001-02-03","at":"04:05:06.7","ts":"2001-02-03T04:05:06","us":"2001-02-03T04:05:06.123456",` +
-		`"tz":"2001-02-03T02:05:06Z","ns":"2001-02-03T04:05:06.123456789","bytes":"\\xdead","id":"b0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",` +
+		`"tz":"2001-02-03T02:05:06Z","ns":"2001-02-03T04:05:06.123456789","bytes":"3q0=","id":"b0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11",` +
 		`"list":[1,null,3],"struct":{"x":1,"y":"z"},"none":null,"js":{"k": [1.50]}}`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -216,7 +214,7 @@ func TestColumnKeys(t *testing.T) {
 func TestFlightsLoadWhole(t *testing.T) { kafkatest.Each(t, flightsLoadWhole) }
 
 func flightsLoadWhole(t *testing.T, brokers []string) {
-	const n = 300_000
+	const n = 60_000
 	topic := kafkatest.Name("flights")
 	path := parquet(t, fmt.Sprintf(`SELECT TIMESTAMP '2001-01-01' + to_minutes(range) AS date, (hash(range) %% 200)::BIGINT - 20 AS delay,
 		(hash(range) %% 2000)::BIGINT AS distance, 'A' || (range %% 97) AS origin, 'B' || (range %% 89) AS destination FROM range(%d)`, n))
@@ -255,12 +253,12 @@ func oracle(t *testing.T, sql string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.close()
-	out, err := e.texts(sql)
-	if err != nil {
+	defer e.Close()
+	var out string
+	if err := e.QueryRowContext(t.Context(), sql).Scan(&out); err != nil {
 		t.Fatal(err)
 	}
-	return out[0][0]
+	return out
 }
 
 func TestOldRecordsStayInATopicThatLoadMakes(t *testing.T) { kafkatest.Each(t, oldRecordsStay) }
@@ -322,7 +320,7 @@ func TestRefusedLoads(t *testing.T) {
 		"unknown column":        {LoadConfig{File: table, Topic: "t", Key: "c"}, `has no column "c"`, "a, b"},
 		"unknown field":         {LoadConfig{File: good, Topic: "t", Key: "c"}, `no field "c"`, ""},
 		"other partition count": {LoadConfig{File: good, Topic: "two", Partitions: 3}, "topic two has 2 partitions, not 3", "--partitions"},
-		"bad topic name":        {LoadConfig{File: good, Topic: "a b"}, `"a b" is no valid topic name`, ""},
+		"bad topic name":        {LoadConfig{File: good, Topic: "a b"}, `"a b" is not a valid topic name`, ""},
 		"no topic":              {LoadConfig{File: good}, "no topic", "--topic"},
 		"negative limit":        {LoadConfig{File: good, Topic: "t", Limit: -1}, "--limit -1", ""},
 		"record over the limit": {LoadConfig{File: file(t, "big.ndjson", `{"a":"`+strings.Repeat("x", 2<<20)+`"}`), Topic: "t"}, "row 1 of", "max.message.bytes"},

@@ -9,14 +9,14 @@ import (
 	"github.com/kappactl/kappactl/internal/kafka"
 )
 
-// topic is where to write.
+// topic is the target topic.
 type topic struct {
 	name       string
 	partitions int
 	created    bool
 }
 
-// forEver keeps records whatever their time: a retention by time would soon delete those with old event times.
+// forEver keeps records regardless of their time: retention by time would soon delete those with old event times.
 func forEver() map[string]string { return map[string]string{"retention.ms": "-1"} }
 
 func (c LoadConfig) ensureTopic(ctx context.Context) (topic, error) {
@@ -34,7 +34,7 @@ func (c LoadConfig) ensureTopic(ctx context.Context) (topic, error) {
 	case errors.As(err, &missing):
 		return c.makeTopic(ctx, admin)
 	case err != nil:
-		return topic{}, fmt.Errorf("look for topic %s: %w", c.Topic, err)
+		return topic{}, fmt.Errorf("find topic %s: %w", c.Topic, err)
 	}
 	t := topic{name: c.Topic, partitions: len(facts[0].Partitions)}
 	if c.Partitions != 0 && c.Partitions != t.partitions {
@@ -54,7 +54,7 @@ func (c LoadConfig) makeTopic(ctx context.Context, admin *kafka.Admin) (topic, e
 
 var topicPattern = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
-// validTopic says whether Kafka takes the name; the embedded broker takes any.
+// validTopic reports whether Kafka accepts the name; the embedded broker accepts any.
 func validTopic(name string) bool {
 	return topicPattern.MatchString(name) && name != "." && name != ".."
 }

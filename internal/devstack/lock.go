@@ -13,7 +13,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// lock is the hold on a stack's folder. The system gives it up when the process ends, however it ends.
+// lock is the exclusive lock on a stack's folder. The system releases it when the process ends, however it ends.
 type lock struct{ file *os.File }
 
 func lockFolder(dir string, now time.Time) (*lock, error) {

@@ -12,10 +12,10 @@ import (
 	"os"
 )
 
-// maxLine is the longest line taken, in bytes.
+// maxLine is the longest accepted line, in bytes.
 const maxLine = 16 << 20
 
-// ndjson reads newline-delimited JSON objects and passes each on byte for byte.
+// ndjson reads newline-delimited JSON objects and returns each unchanged, byte for byte.
 type ndjson struct {
 	path    string
 	key     string
@@ -78,10 +78,12 @@ func (n *ndjson) next(context.Context) ([]row, error) {
 
 func (n *ndjson) row(line []byte) (row, error) {
 	if line[0] == '[' && n.line == 1 {
-		return row{}, refuse("write one object a line, for example with: jq -c '.[]'", "%s is a JSON array; NDJSON is wanted", n.path)
+		return row{}, refuse("write one object per line, for example with: jq -c '.[]'",
+			"%s is a JSON array; NDJSON is required", n.path)
 	}
 	if line[0] != '{' || !json.Valid(line) {
-		return row{}, refuse("write one object a line, for example with: jq -c .", "%s:%d: not a JSON object", n.path, n.line)
+		return row{}, refuse("write one object per line, for example with: jq -c .", "%s:%d: not a JSON object", n.path,
+			n.line)
 	}
 	r := row{value: bytes.Clone(line)}
 	if n.key == "" {
@@ -100,7 +102,7 @@ func (n *ndjson) row(line []byte) (row, error) {
 	return r, err
 }
 
-// keyOf is the key that a JSON value makes: a string without its quotes, anything else as it is written, nothing for null.
+// keyOf returns the record key of a JSON value: a string without its quotes, null as no key, other values as written.
 func keyOf(value json.RawMessage) ([]byte, error) {
 	switch {
 	case len(value) == 0 || string(value) == "null":

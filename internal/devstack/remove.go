@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Remove removes the folder of a stack that is closed, and its cluster where that lives elsewhere.
+// Remove deletes the folder of a closed stack, and its cluster if that is elsewhere.
 func Remove(dir string) error {
 	var errs []error
 	if exists(statePath(dir)) {

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// batchRows is about how many rows come at once.
+// batchRows is the approximate number of rows returned at once.
 const batchRows = 2048
 
-// row is one record to write. A nil key is no key.
+// row is one record to write. A nil key means no key.
 type row struct{ key, value []byte }
 
-// rows yields the rows of a file in order. The slices it returns stay valid.
+// rows returns the rows of a file in order. The returned slices stay valid.
 type rows interface {
 	// next returns at least one row, or io.EOF.
 	next(ctx context.Context) ([]row, error)
 	close() error
 }
 
-// openRows opens a file by its extension; key is the column that gives the key, or empty.
+// openRows opens a file by its extension. key is the column of the record key, or empty.
 func openRows(ctx context.Context, path, key string) (rows, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -46,5 +46,6 @@ func openRows(ctx context.Context, path, key string) (rows, error) {
 		return openNDJSON(path, key, zipped)
 	}
 	return nil, refuse("convert it to one of them",
-		"%s: unknown kind of file; Parquet (.parquet), CSV (.csv, .tsv, .csv.gz) and NDJSON (.ndjson, .jsonl, .ndjson.gz) can be loaded", path)
+		"%s: unknown kind of file; Parquet (.parquet), CSV (.csv, .tsv, .csv.gz) and NDJSON (.ndjson, .jsonl, .ndjson.gz) "+
+			"can be loaded", path)
 }

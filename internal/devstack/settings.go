@@ -1,6 +1,7 @@
 package devstack
 
 import (
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"regexp"
@@ -15,11 +16,24 @@ import (
 const (
 	configFile   = "kappactl.yaml"
 	passwordFile = "dsn-password"
+
+	archiveFolder = "archive"
 )
 
-// writeSettings writes kappactl.yaml. A password of a given DSN is kept in a file of its own.
+// Context is the name of the stack's context in its settings file.
+const Context = "dev"
+
+// writeSettings writes the stack's context into kappactl.yaml and keeps what people have added. The password of an
+// existing DSN is written to a separate file.
 func (s *Stack) writeSettings(dir string, c Config, password string) error {
-	settings := config.Settings{Context: "dev", Brokers: s.Brokers, DSN: config.DSN(s.DSN), Schema: c.Schema, HTTP: s.HTTP}
+	settings := config.Settings{
+		Context: Context, Brokers: s.Brokers, DSN: config.DSN(s.DSN), Schema: c.Schema, HTTP: s.HTTP,
+	}
+	folder, err := filepath.Abs(filepath.Join(dir, archiveFolder))
+	if err != nil {
+		return fmt.Errorf("place the archive: %w", err)
+	}
+	settings.Archive.Location = "file://" + folder
 	if password != "" {
 		settings.Password.File = filepath.Join(dir, passwordFile)
 		if err := writeFile(settings.Password.File, []byte(password+"\n"), 0o600); err != nil {
@@ -32,12 +46,15 @@ func (s *Stack) writeSettings(dir string, c Config, password string) error {
 
 var passwordWord = regexp.MustCompile(`(?i)(^|\s)password\s*=\s*('(?:[^'\\]|\\.)*'|\S*)`)
 
-// splitPassword takes the password out of a connection string of either form (URL, or key=value words).
+// splitPassword removes the password from a connection string in either form (URL, or key=value words).
 func splitPassword(dsn string) (rest, password string, err error) {
-	bad := &job.Refusal{Code: job.ExitUsage, Cause: "the connection string given with --dsn cannot be parsed", Next: `write it as "host=… dbname=… user=…" or postgres://…`}
+	bad := &job.Refusal{
+		Code: job.ExitUsage, Cause: "the connection string given with --dsn cannot be parsed",
+		Next: `write it as "host=… dbname=… user=…" or postgres://…`,
+	}
 	parsed, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return "", "", bad // pgx's own text may hold the string
+		return "", "", bad // pgx's error may contain the string
 	}
 	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
 		if !passwordWord.MatchString(dsn) {

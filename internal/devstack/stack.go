@@ -15,27 +15,27 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// loopback is where the embedded servers listen.
+// loopback is the address on which the embedded servers listen.
 const loopback = "127.0.0.1"
 
-// Config says what to start. Zero fields mean the defaults given.
+// Config configures the stack. Zero fields mean the defaults given.
 type Config struct {
-	Data        string           // folder of the stack, made when missing
-	Brokers     []string         // existing brokers, in place of the embedded one
-	DSN         string           // an existing database, in place of a server of our own
-	Password    string           // of DSN, when it is not in it
+	Data        string           // folder of the stack, created if missing
+	Brokers     []string         // existing brokers, instead of the embedded one
+	DSN         string           // an existing database, instead of a server of our own
+	Password    string           // of DSN, if it does not contain it
 	Schema      string           // control schema; default kappactl
-	PostgresBin string           // folder of the PostgreSQL server binaries; default: found
+	PostgresBin string           // folder of the PostgreSQL server binaries; default: searched for
 	HTTP        string           // address for the agent; without a port or with port 0, a free one, kept over restarts
-	Log         func(string)     // takes one line for people; default: dropped
+	Log         func(string)     // receives one line for people; default: dropped
 	Now         func() time.Time // default time.Now
 }
 
-// Stack is a running stack. Its fields do not change.
+// Stack is a running stack. It is immutable.
 type Stack struct {
 	Brokers    []string
-	DSN        string // holds no password
-	HTTP       string // where the agent is to listen
+	DSN        string // contains no password
+	HTTP       string // address for the agent to listen on
 	ConfigPath string // kappactl.yaml, absolute
 
 	embedded *broker          // nil with Config.Brokers
@@ -43,8 +43,8 @@ type Stack struct {
 	lock     *lock
 }
 
-// Start brings the stack up: the servers, the database with its control schema, and the settings file. A folder that
-// another process uses, or missing PostgreSQL binaries, give a *job.Refusal.
+// Start starts the servers, creates the database and its control schema, and writes the settings file. It returns a
+// *job.Refusal if another process uses the folder or PostgreSQL's binaries are missing.
 func Start(ctx context.Context, c Config) (*Stack, error) {
 	if c.Log == nil {
 		c.Log = func(string) {}
@@ -57,7 +57,10 @@ func Start(ctx context.Context, c Config) (*Stack, error) {
 		return nil, fmt.Errorf("start the stack: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, &job.Refusal{Code: job.ExitUsage, Cause: "the stack's folder cannot be made: " + err.Error(), Next: "name a folder that can be written: --data FOLDER", Err: err}
+		return nil, &job.Refusal{
+			Code: job.ExitUsage, Cause: "the stack's folder cannot be created: " + err.Error(),
+			Next: "name a writable folder: --data FOLDER", Err: err,
+		}
 	}
 	held, err := lockFolder(dir, c.Now())
 	if err != nil {
@@ -82,7 +85,10 @@ func (s *Stack) start(ctx context.Context, dir string, c Config) error {
 	if err != nil {
 		return err
 	}
-	if err := migrate(ctx, pg.Config{DSN: s.DSN, Password: password, Schema: c.Schema, MaxConns: 4}); err != nil {
+	if err := migrate(ctx, pg.Config{
+		DSN: s.DSN, Password: pg.Password(password), Schema: c.Schema,
+		MaxConns: 4,
+	}); err != nil {
 		return err
 	}
 	if s.HTTP, err = httpAddress(c, &st); err != nil {
@@ -123,7 +129,8 @@ func (s *Stack) startPostgres(ctx context.Context, dir string, c Config, st *sta
 	return "", nil
 }
 
-// httpAddress is the address asked for; a free port of it is that of the last time while that is free.
+// httpAddress returns the requested address. If it asks for a free port, the port of the last run is used as long as it
+// is free.
 func httpAddress(c Config, st *state) (string, error) {
 	host, port := loopback, "0"
 	if c.HTTP != "" {
@@ -150,7 +157,7 @@ func httpAddress(c Config, st *state) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(address.Port)), l.Close()
 }
 
-// Wait returns when ctx ends, with nil, or when a server of ours ended by itself.
+// Wait returns nil when ctx ends, or an error when one of the stack's servers has ended by itself.
 func (s *Stack) Wait(ctx context.Context) error {
 	var ended <-chan struct{} // an adopted or existing server is not watched
 	if s.server != nil {
@@ -164,7 +171,7 @@ func (s *Stack) Wait(ctx context.Context) error {
 	}
 }
 
-// Close ends what Start started, data first; agents that use the stack have to be ended before.
+// Close ends what Start started, data first. Agents that use the stack must have ended before.
 func (s *Stack) Close() error {
 	var errs []error
 	if s.embedded != nil {

@@ -82,8 +82,11 @@ func TestRestartFindsTopicsTablesAndPortsAgain(t *testing.T) {
 	kafkatest.CreateTopic(t, s.Brokers, "orders", 2, nil)
 	kafkatest.Produce(t, s.Brokers, "orders", 1, "a", "b", "c")
 	run(t, s.DSN, "CREATE TABLE kept AS SELECT 7 AS n")
-	before, text := *s, readFile(t, s.ConfigPath)
+	before, text := *s, readFile(t, s.ConfigPath)+"# a slow disk\nagent:\n  lease: 20s\n"
 	closeStack(t, s)
+	if err := os.WriteFile(s.ConfigPath, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 
 	s = startStack(t, Config{Data: dir})
 	defer closeStack(t, s)

@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 )
 
-// state is what dev.json keeps over restarts.
+// state is the content of dev.json, which is kept over restarts.
 type state struct {
 	ClusterID    string `json:"cluster_id"`              // of the embedded broker
 	KafkaPort    int    `json:"kafka_port,omitempty"`    // 0: not chosen yet
 	PostgresPort int    `json:"postgres_port,omitempty"` // 0: not chosen yet
 	HTTPPort     int    `json:"http_port,omitempty"`     // 0: not chosen yet
-	// PostgresData is where the cluster lives: DIR/postgres, or elsewhere when the account that runs it cannot reach DIR.
+	// PostgresData is the location of the cluster: DIR/postgres, or another folder if the account that runs it cannot
+	// reach DIR.
 	PostgresData string `json:"postgres_data,omitempty"`
 }
 
@@ -32,7 +33,7 @@ func readState(dir string) (state, error) {
 		return s, fmt.Errorf("read dev.json: %w", err)
 	}
 	if err := json.Unmarshal(text, &s); err != nil {
-		return s, fmt.Errorf("read %s: %w; remove the folder %s to begin anew", statePath(dir), err, dir)
+		return s, fmt.Errorf("read %s: %w; remove the folder %s to start again", statePath(dir), err, dir)
 	}
 	return s, nil
 }
@@ -45,7 +46,7 @@ func (s state) write(dir string) error {
 	return writeFile(statePath(dir), append(text, '\n'), 0o644)
 }
 
-// writeFile replaces a file whole or not at all.
+// writeFile replaces a file atomically.
 func writeFile(path string, text []byte, mode fs.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {

@@ -1,9 +1,10 @@
 package devstack
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,16 +12,16 @@ import (
 
 // table reads the rows of a Parquet or CSV file as JSON.
 type table struct {
-	path    string
-	engine  *engine
-	stream  *stream
-	encoder *encoder
+	path  string
+	db    *sql.DB
+	lines *lines
+	keyed bool // a line is the JSON text of the key, a tab and the row
 }
 
-// tableFile is a kind of file that the engine reads: its relation, and its columns in order.
+// tableFile is a kind of file that DuckDB reads: its relation, and its columns in order.
 type tableFile struct {
 	relation func(path string) string
-	columns  func(e *engine, relation string) ([]column, error)
+	columns  func(ctx context.Context, db *sql.DB, relation string) ([]column, error)
 }
 
 // The kinds of table file.
@@ -36,11 +37,11 @@ var (
 )
 
 func openTable(ctx context.Context, path, key string, kind tableFile) (*table, error) {
-	e, err := openEngine()
+	db, err := openEngine()
 	if err != nil {
 		return nil, err
 	}
-	t := &table{path: path, engine: e}
+	t := &table{path: path, db: db, keyed: key != ""}
 	if err := t.start(ctx, key, kind); err != nil {
 		return nil, errors.Join(err, t.close())
 	}
@@ -49,30 +50,31 @@ func openTable(ctx context.Context, path, key string, kind tableFile) (*table, e
 
 func (t *table) start(ctx context.Context, key string, kind tableFile) error {
 	relation := kind.relation(t.path)
-	columns, err := kind.columns(t.engine, relation)
+	columns, err := kind.columns(ctx, t.db, relation)
 	if err != nil {
-		return t.unreadable(err)
+		return t.failure(ctx, err)
 	}
-	if err := ctx.Err(); err != nil {
-		return context.Cause(ctx)
+	line := object(columns)
+	if t.keyed {
+		i := slices.IndexFunc(columns, func(c column) bool { return c.name == key })
+		if i < 0 {
+			names := make([]string, len(columns))
+			for i, c := range columns {
+				names[i] = c.name
+			}
+			return refuse("choose one of: "+strings.Join(names, ", "), "%s has no column %q", t.path, key)
+		}
+		line = "coalesce(" + columns[i].json + ", 'null') || chr(9) || " + line
 	}
-	names, exprs := make([]string, len(columns)), make([]string, len(columns))
-	for i, c := range columns {
-		names[i], exprs[i] = c.name, c.expr
-	}
-	keyIndex := slices.Index(names, key)
-	if key != "" && keyIndex < 0 {
-		return refuse("choose one of: "+strings.Join(names, ", "), "%s has no column %q", t.path, key)
-	}
-	t.encoder = newEncoder(columns, keyIndex)
-	if t.stream, err = t.engine.query("SELECT " + strings.Join(exprs, ", ") + " FROM " + relation); err != nil {
-		return t.unreadable(err)
-	}
-	return nil
+	t.lines, err = start(ctx, t.db, "SELECT "+line+" FROM "+relation)
+	return err
 }
 
-// unreadable is the engine's first line about the file.
-func (t *table) unreadable(err error) error {
+// failure returns the first line of DuckDB's error about the file, or the reason why ctx ended.
+func (t *table) failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	refusal := refuse("", "%s cannot be read: %s", t.path, line)
 	refusal.Err = err
@@ -83,57 +85,72 @@ func (t *table) next(ctx context.Context) ([]row, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	batch, err := t.stream.next()
-	if errors.Is(err, io.EOF) {
-		return nil, err
+	batch := make([]row, 0, batchRows)
+	for len(batch) < batchRows {
+		line, err := t.lines.next()
+		switch {
+		case errors.Is(err, io.EOF) && len(batch) > 0:
+			return batch, nil
+		case errors.Is(err, io.EOF):
+			return nil, err
+		case err != nil:
+			return nil, t.failure(ctx, err)
+		}
+		r, err := t.row(line)
+		if err != nil {
+			return nil, err
+		}
+		batch = append(batch, r)
 	}
-	if err != nil {
-		return nil, t.unreadable(err)
+	return batch, nil
+}
+
+func (t *table) row(line []byte) (row, error) {
+	if !t.keyed {
+		return row{value: line}, nil
 	}
-	defer batch.Release()
-	return t.encoder.rows(batch)
+	text, value, _ := bytes.Cut(line, []byte("\t"))
+	key, err := keyOf(text)
+	return row{key: key, value: value}, err
 }
 
 func (t *table) close() error {
-	if t.stream != nil {
-		t.stream.close()
+	var err error
+	if t.lines != nil {
+		err = t.lines.close()
 	}
-	t.engine.close()
-	return nil
+	return errors.Join(err, t.db.Close())
 }
 
-func parquetColumns(e *engine, relation string) ([]column, error) {
-	described, err := e.texts("SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM " + relation + ")")
+func parquetColumns(ctx context.Context, db *sql.DB, relation string) ([]column, error) {
+	described, err := shapes(ctx, db, relation)
 	if err != nil {
 		return nil, err
 	}
-	columns := make([]column, len(described[0]))
-	for i, name := range described[0] {
-		columns[i] = parquetColumn(name, described[1][i])
+	columns := make([]column, len(described))
+	for i, s := range described {
+		columns[i] = column{s.name, jsonOf(quoteName(s.name), s.info, 0)}
 	}
 	return columns, nil
 }
 
-// csvColumns reads the whole file once to tell the kinds.
-func csvColumns(e *engine, relation string) ([]column, error) {
-	described, err := e.texts("SELECT column_name FROM (DESCRIBE SELECT * FROM " + relation + ")")
+// csvColumns reads the whole file once to determine the kinds.
+func csvColumns(ctx context.Context, db *sql.DB, relation string) ([]column, error) {
+	described, err := shapes(ctx, db, relation)
 	if err != nil {
 		return nil, err
 	}
-	kinds := make([]string, len(described[0]))
-	for i, name := range described[0] {
-		kinds[i] = csvKind(name)
+	exprs := make([]string, len(described))
+	kinds, scanned := make([]string, len(described)), make([]any, len(described))
+	for i, s := range described {
+		exprs[i], scanned[i] = csvKind(s.name), &kinds[i]
 	}
-	told, err := e.texts("SELECT " + strings.Join(kinds, ", ") + " FROM " + relation)
-	if err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT "+strings.Join(exprs, ", ")+" FROM "+relation).Scan(scanned...); err != nil {
 		return nil, err
 	}
-	columns := make([]column, len(kinds))
-	for i, name := range described[0] {
-		if len(told[i]) != 1 {
-			return nil, fmt.Errorf("column %s: no kind", name)
-		}
-		columns[i] = csvColumn(name, told[i][0])
+	columns := make([]column, len(described))
+	for i, s := range described {
+		columns[i] = csvColumn(s.name, kinds[i])
 	}
 	return columns, nil
 }

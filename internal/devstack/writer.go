@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	// maxBuffered bounds what is under way: 64 MiB of records.
+	// maxBuffered bounds the unacknowledged records: 64 MiB.
 	maxBuffered = 64 << 20
-	// progressEvery is how often Progress is called at most.
+	// progressEvery is the shortest interval between calls of Progress.
 	progressEvery = 250 * time.Millisecond
 )
 
-// writer produces rows: idempotent, acknowledged by all replicas, uncompressed (unpacking costs a replay more memory
-// than the bytes on disk are worth). write and finish belong to one goroutine; mu guards what acknowledgements change.
+// writer produces rows: idempotent, acknowledged by all replicas, uncompressed (decompression would cost a replay more
+// memory than the bytes saved on disk are worth). write and finish belong to one goroutine; mu guards what
+// acknowledgements change.
 type writer struct {
 	config   LoadConfig
 	topic    topic
 	cl       *kgo.Client
-	byKey    kgo.TopicPartitioner // Java's murmur2, as every other client places keys
+	byKey    kgo.TopicPartitioner // Java's murmur2, as in most other clients
 	sent     int64
 	began    time.Time
 	reported time.Time
@@ -59,7 +60,7 @@ func newWriter(c LoadConfig, t topic) (*writer, error) {
 
 func (w *writer) close() { w.cl.Close() }
 
-// write hands a batch of rows to the client, at the rate asked for.
+// write passes a batch of rows to the client, at the configured rate.
 func (w *writer) write(ctx context.Context, batch []row) error {
 	for len(batch) > 0 {
 		part := batch
@@ -114,7 +115,7 @@ func (w *writer) produce(ctx context.Context, batch []row) {
 	w.sent += int64(len(batch))
 }
 
-// blame names the row behind a refusal that only that row causes.
+// blame names the row that caused an error, if only that row did.
 func (w *writer) blame(records []kgo.Record, first int64, r *kgo.Record, err error) error {
 	if !errors.Is(err, kerr.MessageTooLarge) {
 		return fmt.Errorf("write to topic %s: %w", w.topic.name, err)
@@ -126,10 +127,11 @@ func (w *writer) blame(records []kgo.Record, first int64, r *kgo.Record, err err
 		}
 	}
 	return &job.Refusal{
-		Code:  job.ExitUsage,
-		Cause: fmt.Sprintf("row %d of %s is a record of %d bytes, more than topic %s takes", n, w.config.File, len(r.Value), w.topic.name),
-		Next:  "raise max.message.bytes of the topic",
-		Err:   err,
+		Code: job.ExitUsage,
+		Cause: fmt.Sprintf("row %d of %s is a record of %d bytes, more than topic %s accepts", n, w.config.File, len(r.Value),
+			w.topic.name),
+		Next: "raise max.message.bytes of the topic",
+		Err:  err,
 	}
 }
 
@@ -173,7 +175,7 @@ func (w *writer) progress() {
 	w.config.Progress(w.loaded())
 }
 
-// finish waits for what is under way, unless err already says that it went wrong.
+// finish waits for the unacknowledged records, unless err reports a failure already.
 func (w *writer) finish(ctx context.Context, err error) (Loaded, error) {
 	if err == nil {
 		if err = w.cl.Flush(ctx); err == nil {

@@ -38,7 +38,7 @@ func TestATableIsTakenOverAndTheJobDropped(t *testing.T) {
 	stopReading := w.keepReading("SELECT count(*), (SELECT sum(clicks) FROM report)::bigint FROM clicks_hourly")
 	w.shell(command)
 	says(t, w.run("verify", "clicks"), 6, "was adopted")
-	says(t, w.run("diff", "clicks", "v0", "v0"), 2, "only itself")
+	says(t, w.run("diff", "clicks", "v0", "v0"), 2, "the adopted table on both sides")
 	if out := w.ok("query", "clicks"); !strings.HasPrefix(out, "page\thour\tclicks\t") {
 		t.Error(out)
 	}

@@ -77,7 +77,7 @@ func TestBrokersThatGoSilent(t *testing.T) {
 	a, result := w.frozenIn("segment.reading", fmt.Sprintf(clicksJob, topic, 0))
 	p.silent(true)
 	a.goOn()
-	w.saysOfJob("did not say where the log ends")
+	w.saysOfJob("the brokers did not answer")
 	p.silent(false)
 	if o := <-result; o.code != 0 {
 		t.Fatalf("deploy over silent brokers: exit %d\n%s%s", o.code, o.stdout, o.stderr)
@@ -85,7 +85,7 @@ func TestBrokersThatGoSilent(t *testing.T) {
 	w.equalAfter(brokerSilent, "in mid replay", "clicks")
 
 	p.silent(true)
-	w.saysOfJob("did not say where the log ends")
+	w.saysOfJob("the brokers did not answer")
 	toldOf(t, w.run("status", "clicks", "--exit-code"), brokerSilent, "while following, asked whether it is ready")
 	p.silent(false)
 	produceClicks(t, brokers, topic, 8000, 2000)
@@ -195,7 +195,7 @@ func TestAnOpenTransactionHoldsACandidateBack(t *testing.T) { // L03
 		w.serve()
 		text := strings.Replace(fmt.Sprintf(clicksJob, topic, 0), "max_lag_time: 5s", "max_lag_time: 1s", 1)
 		toldOf(t, w.run("deploy", w.file("clicks.yaml", text), "--timeout", "6s"), transacted, "one stays open, records pile up behind it")
-		w.saysOfJob("101 held behind an open transaction")
+		w.saysOfJob("101 records held back by an open transaction")
 		txn.End(t, kgo.TryAbort)
 		w.ok("wait", "clicks", "v1", "--for", "live", "--timeout", "60s")
 		if n := w.count(); n != 101 {

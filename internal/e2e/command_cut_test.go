@@ -14,7 +14,7 @@ var askStatements = []struct {
 	says string
 }{
 	{statement{"`deploy`: COMMIT of what it stages", []string{"INSERT INTO kappactl.version", "commit"}}, 11, "may have been written or not"},
-	{statement{"`deploy`: looking how far it is", []string{"kappactl.deployment d"}}, 0, ""},
+	{statement{"`deploy`: looking how far it is", []string{"v.error AS error_reason", "kappactl.deployment d"}}, 0, ""},
 	{statement{"`promote`: COMMIT of what it asks for", []string{"INSERT INTO kappactl.request", "commit"}}, 11, "may have been written or not"},
 	{statement{"`promote`: looking for the answer", []string{"FROM kappactl.request"}}, 0, ""},
 }

@@ -53,7 +53,7 @@ var liveStatements = []statement{
 	{"live commit: positions moved", []string{moveWords}},
 	{"live commit: rows merged", []string{moveWords, "ON CONFLICT"}},
 	{"live commit: COMMIT", []string{moveWords, "commit"}},
-	{"claim renewed", []string{"UPDATE kappactl.position AS r SET lease"}},
+	{"claim renewed", []string{"UPDATE kappactl.position SET lease"}},
 }
 
 // flipStatements are those of a barrier and a flip; replayStatements those of a replay, from the first claim to the table that is

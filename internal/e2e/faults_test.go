@@ -130,7 +130,7 @@ func faults() []fault {
 		fault{what: newPartition, when: "while following", does: "it is read from its first offset; the history notes that keys may have moved"},
 		fault{what: transacted, when: "three in ten are aborted", does: "what was aborted is in no table"},
 		fault{what: transacted, when: "the last offset of the log is a marker", does: "positions go by offsets, not by records: it is caught up"},
-		fault{what: transacted, when: "one stays open, records pile up behind it", does: "`status` has both numbers; a candidate is not caught up", code: 4, says: "held behind an open transaction"},
+		fault{what: transacted, when: "one stays open, records pile up behind it", does: "`status` has both numbers; a candidate is not caught up", code: 4, says: "held back by an open transaction"},
 		fault{what: transacted, when: "the open one is aborted", does: "the candidate goes on by itself, without what was aborted"},
 		fault{what: recordsGone, when: "while following", does: "the partition stands still until `resume --accept-gap` names the very range; live goes on being served", code: 7, says: "gone"},
 		fault{what: recordsGone, when: "in mid replay", does: "the replay stops there; the live version is not touched", code: 7, says: "--accept-gap"},

@@ -56,7 +56,7 @@ func TestFlights(t *testing.T) {
 	t.Parallel()
 	kafkatest.Each(t, func(t *testing.T, brokers []string) {
 		t.Parallel()
-		limit := 300_000
+		limit := 100_000
 		if soak {
 			limit = 3_000_000
 		}

@@ -54,7 +54,7 @@ func (w *world) gapLive() {
 	w.code(6, "resume", "clicks", "v1", "--accept-gap", gap)
 	w.produceHits(topic, 200, 10)
 	kafkatest.Until(w.t, "the version goes on", func() bool { return w.sum("SELECT sum(views)::bigint FROM clicks") == 160 })
-	if out := w.ok("history", "clicks"); strings.Count(out, "gap accepted") != 1 {
+	if out := w.ok("history", "clicks"); strings.Count(out, "gap_accepted") != 1 {
 		w.t.Error(out)
 	}
 	// What the version covered before the gap is no longer in the log either, and verify says so.

@@ -37,7 +37,7 @@ agent:
 `, receiver.URL))
 	w.serve()
 	o := w.code(5, "deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)))
-	if !strings.Contains(o.stderr, "error: clicks/v1 is not promoted: hook gate refused: it ended with exit status 1\nnext: kappactl history clicks") {
+	if !strings.Contains(o.stderr, "error: clicks/v1 is not promoted: hook gate refused: failed with exit status 1: a freeze is on\nnext: kappactl history clicks") {
 		t.Errorf("stderr: %s", o.stderr)
 	}
 	if h := w.ok("history", "clicks", "-o", "json"); !strings.Contains(h, "a freeze is on") {

@@ -42,16 +42,15 @@ func hostAgent(t *testing.T, brokers []string, dsn string) *hosted {
 	}
 	const lease, beat = time.Second, 200 * time.Millisecond
 	log := slog.New(slog.DiscardHandler)
-	alive := func(ctx context.Context) (int, error) { return agents.Alive(ctx, pool, 5*beat) }
-	engine := speedlayer.New(speedlayer.Deps{Pool: pool, Kafka: to, Agent: id, Alive: alive, Log: log, Now: time.Now},
+	living := func(ctx context.Context) ([]string, error) { return agents.IDs(ctx, pool, 5*beat) }
+	engine := speedlayer.New(speedlayer.Deps{Pool: pool, Kafka: to, Agent: id, Living: living, Log: log, Now: time.Now},
 		speedlayer.Config{Lease: lease, Memory: 64 << 20})
 	store, views := &speedlayer.Store{}, serving.New(serving.Config{})
 	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Topics: admin, Records: admin, Replays: store, Queue: store, Positions: store, Gaps: store,
-		Tables: views, Views: views, Removals: views, Adoptions: views, Expiry: store,
+		Pool: pool, Brokers: admin, Speed: store, Serving: views,
 		Log: log, Now: time.Now, Rand: mathrand.New(mathrand.NewPCG(mathrand.Uint64(), 1)),
 	}, reprocess.Config{Tick: 50 * time.Millisecond, HoldFor: time.Second, RetryEvery: 20 * time.Millisecond, PollEvery: 5 * time.Millisecond})
-	a := agents.New(agents.Deps{Pool: pool, Runner: engine, Controller: controller, Log: log}, agents.Config{
+	a := agents.New(agents.Deps{Pool: pool, Runner: engine, Work: controller.Work(), Log: log}, agents.Config{
 		ID: id, Dialect: query.Dialect, Poll: 20 * time.Millisecond, Heartbeat: beat, Lease: lease, Drain: 10 * time.Second,
 	})
 	go func() {

@@ -60,7 +60,7 @@ func (w *world) printings(topic string) []printing {
 		{heading: act, args: []string{"promote", "clicks", "v2", "--dry-run"}},
 		{heading: act, args: []string{"abort", "clicks", "v2", "--dry-run"}},
 		{heading: act, args: []string{"pause", "clicks", "v2", "--dry-run"}},
-		{heading: act, args: []string{"retire", "clicks", "v2", "--dry-run"}},
+		{heading: act, args: []string{"retire", "clicks", "v2", "--dry-run"}, code: 6},
 		{heading: "pin", args: []string{"pin", "clicks", "v2", "--dry-run"}},
 		{heading: "drop", args: []string{"drop", "clicks", "--dry-run"}},
 		{heading: "adopt", args: []string{"adopt", "seen", "--view", "public.seen", "--dry-run"}},

@@ -3,12 +3,15 @@ package e2e_test
 import (
 	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -43,7 +46,7 @@ func understands(t *testing.T, args []string) {
 
 // known says whether a variable is one that kappactl or PostgreSQL's clients read.
 func known(variable string) bool {
-	return variable == "PGPASSWORD" || slices.ContainsFunc(config.Options(), func(o config.Option) bool { return o.Env == variable })
+	return variable == "PGPASSWORD" || slices.ContainsFunc(config.Table(), func(o config.Setting) bool { return o.Env == variable })
 }
 
 func TestTheImageIsBuiltInStagesAndIsNotRoot(t *testing.T) {
@@ -195,6 +198,41 @@ func checkOwnService(t *testing.T, name string, s composeService) {
 	understands(t, s.Command)
 	if test := s.Healthcheck.Test; len(test) > 2 {
 		understands(t, test[2:])
+	}
+}
+
+// TestTheHealthCheckOfTheComposeFileAsksTheAgent: "status" succeeds while another agent, or none, is alive.
+func TestTheHealthCheckOfTheComposeFileAsksTheAgent(t *testing.T) {
+	var file struct{ Services map[string]composeService }
+	if err := yaml.Unmarshal([]byte(packaging(t, "compose.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	check := file.Services["agent"].Healthcheck.Test
+	if len(check) != 2 || check[0] != "CMD-SHELL" || !strings.Contains(check[1], "127.0.0.1/8080") {
+		t.Fatalf("the check is %q", check)
+	}
+	var code atomic.Int32
+	code.Store(http.StatusOK)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/readyz" {
+			t.Errorf("it asks %s", r.URL.Path)
+		}
+		w.WriteHeader(int(code.Load()))
+	}))
+	ask := func() error {
+		address := strings.Replace(strings.TrimPrefix(server.URL, "http://"), ":", "/", 1)
+		return exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(check[1], "127.0.0.1/8080", address, 1)).Run()
+	}
+	if err := ask(); err != nil {
+		t.Errorf("an agent that is ready: %v", err)
+	}
+	code.Store(http.StatusServiceUnavailable)
+	if ask() == nil {
+		t.Error("an agent that is not ready is called healthy")
+	}
+	server.Close()
+	if ask() == nil {
+		t.Error("no agent is called healthy")
 	}
 }
 

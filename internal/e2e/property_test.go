@@ -22,6 +22,9 @@ import (
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/reprocess/status"
 	"github.com/kappactl/kappactl/serving"
 )
 
@@ -41,8 +44,9 @@ type history struct {
 
 	log   []event
 	ends  [3]int64
-	least map[int]int // by version: what its query lets pass
-	next  int         // least of the version that is deployed next
+	least map[int]int  // by version: what its query lets pass
+	modes map[int]bool // by least: whether the version is of mode lambda
+	next  int          // least of the version that is deployed next
 }
 
 // TestTheViewEqualsOnePassAfterAnything deploys, promotes, rolls back, deploys again and retires versions of random jobs over
@@ -73,7 +77,7 @@ func TestTheViewEqualsOnePassAfterAnything(t *testing.T) {
 }
 
 func newHistory(t *testing.T, rt *rapid.T, brokers []string) *history {
-	h := &history{t: t, rt: rt, brokers: brokers, topic: kafkatest.Name("events"), views: serving.New(serving.Config{}), least: map[int]int{}}
+	h := &history{t: t, rt: rt, brokers: brokers, topic: kafkatest.Name("events"), views: serving.New(serving.Config{}), least: map[int]int{}, modes: map[int]bool{}}
 	h.shape = shapes()[rapid.SampledFrom(slices.Sorted(maps.Keys(shapes()))).Draw(rt, "shape")]
 	kafkatest.Topic(t, brokers, h.topic, int32(len(h.ends)), nil)
 	h.pool, h.dsn = pgtest.New(t)
@@ -102,6 +106,9 @@ func (h *history) steps() []step {
 	out := []step{{"produce", h.produce}, {"deploy", h.deploy}}
 	for _, v := range status.Versions {
 		n := number(v.Version)
+		if v.Phase.Consumes() && h.modes[h.least[n]] {
+			out = append(out, step{"rotate " + v.Version, func() { h.rotate(n) }})
+		}
 		switch {
 		case v.Phase == job.Verified:
 			out = append(out, step{"promote " + v.Version, func() { h.promote(n) }})
@@ -109,8 +116,8 @@ func (h *history) steps() []step {
 			out = append(out, step{"deploy again " + v.Version, func() { h.again(n) }})
 		}
 		if v.Phase == job.Standby {
-			out = append(out, step{"rollback to " + v.Version, func() { h.ask(n, reprocess.Rollback, reprocess.Args{}) }},
-				step{"retire " + v.Version, func() { h.ask(n, reprocess.Retire, reprocess.Args{Now: true}) }})
+			out = append(out, step{"rollback to " + v.Version, func() { h.ask(n, ledger.Rollback, ledger.Args{}) }},
+				step{"retire " + v.Version, func() { h.ask(n, ledger.Retire, ledger.Args{Now: true}) }})
 		}
 	}
 	return out
@@ -124,7 +131,7 @@ func number(v string) int {
 	return int(n)
 }
 
-func (h *history) status() reprocess.Status {
+func (h *history) status() status.Job {
 	s, err := h.store.Status(h.t.Context(), "events")
 	h.must(err)
 	return s
@@ -172,14 +179,17 @@ checks:
   - {name: answers, sql: "SELECT count(*) >= 0 FROM candidate"}
 `
 
-func (h *history) stage(least int, change func(*reprocess.Staging)) reprocess.Staged {
+func (h *history) stage(least int, change func(*plan.Staging)) plan.Staged {
 	spec, err := job.Parse("job.yaml", fmt.Appendf(nil, eventsJob, h.topic, fmt.Sprintf(h.shape.query, least), h.shape.serve))
 	h.must(err)
+	if h.modes[least] {
+		spec.Mode = job.Lambda
+	}
 	q, err := query.Compile(h.t.Context(), spec)
 	h.must(err)
-	in := reprocess.Staging{
+	in := plan.Staging{
 		Spec: spec, Layout: q.Layout, Hash: spec.Hash(query.Dialect), Dialect: query.Dialect, Engine: query.Engine(), By: "rapid",
-		File: string(spec.Text), Views: h.views,
+		File: string(spec.Text), Serving: h.views,
 	}
 	if change != nil {
 		change(&in)
@@ -192,19 +202,38 @@ func (h *history) stage(least int, change func(*reprocess.Staging)) reprocess.St
 // deploy stages a version whose query lets other records pass than any before.
 func (h *history) deploy() {
 	h.next++
+	h.modes[h.next-2] = rapid.Bool().Draw(h.rt, "lambda")
 	staged := h.stage(h.next-2, nil)
 	h.least[int(staged.Number)] = h.next - 2
 	h.during("deploy", func() { h.finish(staged.Deployment, "") })
 }
 
+// rotate begins the next epoch of a version of mode lambda.
+func (h *history) rotate(n int) {
+	h.must(h.pool.ReadCommitted(h.t.Context(), func(tx *pg.Tx) error {
+		args := pgx.NamedArgs{"n": n}
+		for _, sql := range []string{
+			`SELECT 1 FROM kappactl.version WHERE number = @n FOR NO KEY UPDATE`,
+			`SELECT 1 FROM kappactl.position WHERE number = @n ORDER BY topic_id, partition FOR UPDATE`,
+			`UPDATE kappactl.position SET epoch = epoch + 1 WHERE number = @n`,
+		} {
+			if _, err := tx.Exec(h.t.Context(), sql, args); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	h.produce()
+}
+
 // promote compares the version with what is live now, as deploying it again does, and flips.
 func (h *history) promote(n int) {
 	h.stage(h.least[n], nil)
-	h.ask(n, reprocess.Promote, reprocess.Args{})
+	h.ask(n, ledger.Promote, ledger.Args{})
 }
 
 func (h *history) again(n int) {
-	staged := h.stage(h.least[n], func(in *reprocess.Staging) { in.Again = true })
+	staged := h.stage(h.least[n], func(in *plan.Staging) { in.Again = true })
 	if !staged.FlipOnly || int(staged.Number) != n {
 		h.rt.Fatalf("deploy of v%d again: %+v", n, staged)
 	}
@@ -223,8 +252,8 @@ func (h *history) finish(deployment int64, goal string) {
 	})
 }
 
-func (h *history) ask(n int, verb reprocess.Verb, args reprocess.Args) {
-	id, err := h.store.Ask(h.t.Context(), reprocess.Request{Job: "events", Number: job.Number(n), Verb: verb, Args: args, By: "rapid"})
+func (h *history) ask(n int, verb ledger.Verb, args ledger.Args) {
+	id, err := h.store.Ask(h.t.Context(), ledger.Request{Job: "events", Number: job.Number(n), Verb: verb, Args: args, By: "rapid"})
 	h.must(err)
 	h.during(string(verb), func() {
 		h.await(fmt.Sprintf("answer to %s v%d", verb, n), func() bool {
@@ -279,7 +308,7 @@ func (h *history) compare(what string) {
 		ref := job.Ref{Job: "events", Number: job.Number(n)}
 		var text string
 		h.must(h.pool.QueryRow(h.t.Context(), `SELECT layout::text FROM kappactl.version WHERE number = @n`, pgx.NamedArgs{"n": n}).Scan(&text))
-		h.same(fmt.Sprintf("after %s: %s (%s)", what, v.Version, v.Phase), "("+h.views.Select(ref, "public", layoutOf(h.rt, text))+") AS s", h.least[n])
+		h.same(fmt.Sprintf("after %s: %s (%s)", what, v.Version, v.Phase), "("+h.views.Select(job.Version{Ref: ref, Schema: "public", Layout: layoutOf(h.rt, text)})+") AS s", h.least[n])
 		if v.Phase == job.Live {
 			h.same(fmt.Sprintf("after %s: the view, which reads %s", what, v.Version), "public.events", h.least[n])
 		}

@@ -4,5 +4,5 @@ package faultpoint
 
 import "time"
 
-// Now is the time of the system.
+// Now returns the system time.
 func Now() time.Time { return time.Now() }

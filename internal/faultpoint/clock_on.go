@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// Now is the time of the system, wrong by the duration in the file that KAPPACTL_CLOCK names.
+// Now returns the system time, shifted by the duration in the file that KAPPACTL_CLOCK names.
 func Now() time.Time {
 	now := time.Now()
 	file := os.Getenv(Clock)
@@ -27,11 +27,12 @@ func Now() time.Time {
 	return stepped(now, by)
 }
 
-// monotonic is the bit of a Time's first word that says that it has a monotonic reading; the 33 bits after it are seconds of
-// the wall clock, the last 30 nanoseconds.
+// monotonic is the bit of a Time's first word that marks a monotonic reading. The 33 bits after it are seconds of the
+// wall clock, the last 30 nanoseconds.
 const monotonic = 1 << 63
 
-// stepped moves the wall clock of t by whole seconds and leaves its monotonic reading, as a step of the system's clock does.
+// stepped moves the wall clock of t by whole seconds and keeps its monotonic reading, as a step of the system clock
+// does.
 func stepped(t time.Time, by time.Duration) time.Time {
 	wall := (*uint64)(unsafe.Pointer(&t))
 	if *wall&monotonic == 0 {

@@ -6,11 +6,11 @@
 // separated by commas.
 package faultpoint
 
-// Variable is the environment variable that says where to end or freeze.
+// Variable is the environment variable that selects where to end or freeze.
 const Variable = "KAPPACTL_FAULT"
 
-// Clock is the environment variable that names a file with a duration, by which Now is wrong in a build with the tag faultpoints;
-// the file is read at every call, so that a test can step the clock of a running process.
+// Clock is the environment variable that names a file with a duration by which Now is shifted in a build with the tag
+// faultpoints. The file is read at every call, so that a test can step the clock of a running process.
 const Clock = "KAPPACTL_CLOCK"
 
 // The steps of a segment's replay.

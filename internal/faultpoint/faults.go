@@ -14,17 +14,17 @@ const (
 	freeze
 )
 
-// fault is one deed at the n-th passing of a point.
+// fault is an action at the n-th passing of a point.
 type fault struct {
 	at     int64
 	deed   deed
 	passed *atomic.Int64
 }
 
-// faults are the deeds by point. It is not changed after parse; the counters are atomic.
+// faults holds the actions by point. It does not change after parse; the counters are atomic.
 type faults map[string][]fault
 
-// parse reads "name:n,name:n:stop"; what it cannot read is left out.
+// parse parses "name:n,name:n:stop" and ignores invalid parts.
 func parse(text string) faults {
 	out := faults{}
 	for _, item := range strings.Split(text, ",") {
@@ -45,7 +45,7 @@ func parse(text string) faults {
 	return out
 }
 
-// pass counts a passing of name and says what to do there.
+// pass counts a passing of name and returns the action.
 func (f faults) pass(name string) deed {
 	do := nothing
 	for _, one := range f[name] {

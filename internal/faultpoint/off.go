@@ -2,7 +2,7 @@
 
 package faultpoint
 
-// Enabled says that this binary was built with the tag faultpoints.
+// Enabled reports whether this binary was built with the tag faultpoints.
 const Enabled = false
 
 // Hit marks that the process passes the point called name.

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Enabled says that this binary was built with the tag faultpoints.
+// Enabled reports whether this binary was built with the tag faultpoints.
 const Enabled = true
 
 // process counts the points that this process passes.
@@ -17,13 +17,13 @@ var process = struct {
 	faults faults
 }{}
 
-// Hit marks that the process passes the point called name, and ends or freezes it there when KAPPACTL_FAULT says so.
+// Hit marks that the process passes the point called name, and ends or freezes it there if KAPPACTL_FAULT says so.
 func Hit(name string) {
 	process.once.Do(func() { process.faults = parse(os.Getenv(Variable)) })
 	switch process.faults.pass(name) {
 	case end:
 		die(syscall.SIGKILL)
-		select {} // the signal is on its way: not one step further
+		select {} // the signal is on its way: stop here
 	case freeze:
 		die(syscall.SIGSTOP)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// cell is one converted value on its way into a column.
+// cell is one converted value before it is appended to a column.
 type cell struct {
 	null bool
 	n    int64  // integers, times, floats by their bits, booleans, the low half of decimals
@@ -21,10 +21,10 @@ type column struct {
 	typed
 	length int
 	nulls  int
-	valid  []byte // bitmap, made at the first null
+	valid  []byte // bitmap, allocated at the first null
 	data   []byte
-	ends   []byte // of variable-length values: int64 offsets, or int32 ones of lists
-	bits   byte   // of booleans: those of the byte at hand
+	ends   []byte // of variable-length values: int64 offsets, or int32 ones for lists
+	bits   byte   // of booleans: the bits of the current byte
 	// The two columns of a list of headers.
 	keys, values *column
 }
@@ -32,13 +32,15 @@ type column struct {
 func newColumn(t typed) *column {
 	c := &column{typed: t}
 	if t.kind == kindHeaders {
-		c.keys, c.values = newColumn(typed{kind: kindText, arrow: arrow.BinaryTypes.LargeString}), newColumn(typed{kind: kindBytes, arrow: arrow.BinaryTypes.LargeBinary})
+		c.keys, c.values = newColumn(typed{kind: kindText, arrow: arrow.BinaryTypes.LargeString}), newColumn(typed{
+			kind: kindBytes, arrow: arrow.BinaryTypes.LargeBinary,
+		})
 	}
 	c.restart()
 	return c
 }
 
-// restart begins an empty batch with room for one like the last.
+// restart starts an empty batch with the capacity of the last one.
 func (c *column) restart() {
 	c.length, c.nulls, c.valid, c.bits = 0, 0, nil, 0
 	c.data = make([]byte, 0, len(c.data)+len(c.data)/8)
@@ -50,11 +52,11 @@ func (c *column) restart() {
 		c.ends = binary.LittleEndian.AppendUint32(ends, 0)
 		c.keys.restart()
 		c.values.restart()
-	default: // of fixed width
+	default: // fixed width
 	}
 }
 
-// size is how many bytes the column holds.
+// size returns the number of bytes in the column.
 func (c *column) size() int {
 	n := len(c.data) + len(c.ends) + len(c.valid)
 	if c.kind == kindHeaders {
@@ -89,18 +91,18 @@ func (c *column) append(v *cell) {
 		} else {
 			c.data = append(c.data, v.b...)
 		}
-	case kindHeaders: // closes the list of what appendHeader has collected
+	case kindHeaders: // ends the list that appendHeader has collected
 		c.ends = binary.LittleEndian.AppendUint32(c.ends, uint32(c.keys.length))
 	}
 }
 
-// appendHeader adds one header to the list that the next append closes. A nil value is NULL, an empty one is not.
+// appendHeader adds one header to the list that the next append ends. A nil value is NULL, an empty one is not.
 func (c *column) appendHeader(key string, value []byte) {
 	c.keys.append(&cell{b: []byte(key)})
 	c.values.append(&cell{b: value, null: value == nil})
 }
 
-// mark counts a value and notes whether it is NULL.
+// mark counts a value and records whether it is NULL.
 func (c *column) mark(null bool) {
 	if null && c.nulls == 0 {
 		c.valid = make([]byte, c.length/8+1, max(cap(c.data)/8, 64))
@@ -129,7 +131,7 @@ func (c *column) appendBit(n uint64) {
 	c.data[len(c.data)-1] |= byte(n) << i
 }
 
-// take hands the collected values over as Arrow data and restarts.
+// take returns the collected values as Arrow data and restarts.
 func (c *column) take() arrow.ArrayData {
 	buffers := []*memory.Buffer{nil}
 	if c.nulls > 0 {

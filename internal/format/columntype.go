@@ -32,21 +32,22 @@ const (
 	kindHeaders
 )
 
-// typed is a column's type: its kind with its arguments, and the Arrow type of its field.
+// typed is a column's type: its kind with arguments, and the Arrow type of its field.
 type typed struct {
 	kind      kind
 	arrow     arrow.DataType
 	extension string // canonical Arrow extension name
 	precision int    // of numeric
 	scale     int    // of numeric
-	length    int    // most characters of varchar, 0 = any
-	micros    int    // of epoch numbers: decimal places from the unit down to microseconds; -1 = the column takes strings
+	length    int    // maximum number of characters of varchar, 0 = unlimited
+	epoch     bool   // a time given as an epoch number
+	micros    int    // of epoch numbers: decimal places from the unit down to microseconds; negative for a smaller unit
 }
 
-// typeOf maps a declared column, whose type is canonical, to its conversion.
+// typeOf returns the conversion of a declared column, whose type is canonical.
 func typeOf(c job.Column) (typed, error) {
 	base, first, second := split(c.Type)
-	t := typed{micros: -1}
+	t := typed{epoch: c.Unit != ""}
 	switch base {
 	case "boolean":
 		t.kind, t.arrow = kindBool, arrow.FixedWidthTypes.Boolean
@@ -95,13 +96,15 @@ func typeOf(c job.Column) (typed, error) {
 		t.micros = 3
 	case "us":
 		t.micros = 0
+	case "ns":
+		t.micros = -3
 	default:
-		return t, fmt.Errorf("column %s: unit %s is not known", c.Name, c.Unit)
+		return t, fmt.Errorf("column %s: unknown unit %s", c.Name, c.Unit)
 	}
 	return t, nil
 }
 
-// split takes numeric(10,2) apart; missing arguments are 0.
+// split parses numeric(10,2); missing arguments are 0.
 func split(t string) (base string, first, second int) {
 	base, args, ok := strings.Cut(t, "(")
 	if !ok {
@@ -113,7 +116,7 @@ func split(t string) (base string, first, second int) {
 	return base, first, second
 }
 
-// metaType is the type of a meta column.
+// metaType returns the type of a meta column.
 func metaType(name string) (typed, bool) {
 	switch name {
 	case "_topic":
@@ -144,7 +147,8 @@ func headerType() *arrow.StructType {
 func (t typed) field(name string) arrow.Field {
 	f := arrow.Field{Name: name, Type: t.arrow, Nullable: true}
 	if t.extension != "" {
-		f.Metadata = arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata"}, []string{t.extension, ""})
+		f.Metadata = arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata"},
+			[]string{t.extension, ""})
 	}
 	return f
 }

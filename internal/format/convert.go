@@ -10,16 +10,17 @@ import (
 	"unsafe"
 )
 
-// converter turns the span of one column into a cell. Its scratch memory is good for one record.
+// converter converts the span of one column into a cell. Its scratch memory is valid for one record.
 type converter struct {
 	arena []byte
+	names nameSets
 }
 
 func (c *converter) reset() { c.arena = c.arena[:0] }
 
-// convert converts v, a span of the record value b. A missing field and a JSON null are NULL.
+// convert converts v, a span of the record value b. A missing field and a JSON null become NULL.
 func (c *converter) convert(t *typed, b []byte, v span, out *cell) *Reject {
-	out.null = false // the rest is set by the column's kind; clearing a pointer costs more than the conversion
+	out.null = false // the column's kind sets the rest; clearing a pointer costs more than the conversion
 	if v.kind == 0 || v.kind == 'n' {
 		out.null = true
 		return nil
@@ -33,7 +34,7 @@ func (c *converter) convert(t *typed, b []byte, v span, out *cell) *Reject {
 	case kindTimestamp, kindTimestampTZ:
 		return c.timestamp(t, raw, v, out)
 	case kindFloat32, kindFloat64:
-		return floatCell(t, raw, v, out)
+		return c.float(t, raw, v, out)
 	case kindDecimal:
 		return decimalCell(t, raw, v, out)
 	case kindBool:
@@ -58,7 +59,7 @@ func wrong(want string, raw []byte, v span) *Reject {
 	return reject(WrongType, "want %s, got %s", want, shown(raw, v))
 }
 
-// shown is what a detail says about a value.
+// shown returns how a detail shows a value.
 func shown(raw []byte, v span) string {
 	switch v.kind {
 	case '"':
@@ -68,12 +69,12 @@ func shown(raw []byte, v span) string {
 	case '[':
 		return "an array"
 	case '0':
-		return "the number " + strconv.QuoteToASCII(string(raw[:min(len(raw), 40)]))
+		return "the number " + string(raw[:min(len(raw), 40)])
 	}
 	return string(raw) // true, false
 }
 
-// str gives the characters of a string.
+// str returns the characters of a string.
 func (c *converter) str(raw []byte, v span) ([]byte, *Reject) {
 	if !v.escaped {
 		return raw, nil
@@ -124,15 +125,24 @@ func integerCell(t *typed, raw []byte, v span, out *cell) *Reject {
 	return nil
 }
 
-func floatCell(t *typed, raw []byte, v span, out *cell) *Reject {
-	if v.kind != '0' {
-		return wrong("a number", raw, v)
-	}
+func (c *converter) float(t *typed, raw []byte, v span, out *cell) *Reject {
 	size := 64
 	if t.kind == kindFloat32 {
 		size = 32
 	}
-	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(raw), len(raw)), size) // keeps no reference when it succeeds
+	f, err := 0.0, error(nil)
+	switch v.kind {
+	case '0':
+		// keeps no reference if it succeeds
+		f, err = strconv.ParseFloat(unsafe.String(unsafe.SliceData(raw), len(raw)), size)
+	case '"':
+		var r *Reject
+		if f, r = c.notFinite(raw, v); r != nil {
+			return r
+		}
+	default:
+		return wrong("a number", raw, v)
+	}
 	if err != nil {
 		return reject(OutOfRange, "%s is out of range", excerpt(raw))
 	}
@@ -142,6 +152,23 @@ func floatCell(t *typed, raw []byte, v span, out *cell) *Reject {
 		out.n = int64(math.Float64bits(f))
 	}
 	return nil
+}
+
+// notFinite parses the strings that represent values for which JSON has no number, in PostgreSQL's spelling.
+func (c *converter) notFinite(raw []byte, v span) (float64, *Reject) {
+	s, r := c.str(raw, v)
+	if r != nil {
+		return 0, r
+	}
+	switch string(s) {
+	case "NaN":
+		return math.NaN(), nil
+	case "Infinity":
+		return math.Inf(1), nil
+	case "-Infinity":
+		return math.Inf(-1), nil
+	}
+	return 0, wrong("a number", raw, v)
 }
 
 func decimalCell(t *typed, raw []byte, v span, out *cell) *Reject {
@@ -157,19 +184,19 @@ func decimalCell(t *typed, raw []byte, v span, out *cell) *Reject {
 }
 
 func (c *converter) timestamp(t *typed, raw []byte, v span, out *cell) *Reject {
-	if t.micros >= 0 {
+	if t.epoch {
 		if v.kind != '0' {
-			return wrong("an epoch number, as the column's unit says", raw, v)
+			return wrong("an epoch number, as the column has a unit", raw, v)
 		}
 		n, err := epoch(raw, t.micros)
 		if err != nil || !inRange(n) {
-			return reject(OutOfRange, "%s is outside the years 0001 to 9999; is the unit right?", excerpt(raw))
+			return reject(OutOfRange, "%s is outside the years 0001 to 9999", excerpt(raw))
 		}
 		out.n = n
 		return nil
 	}
 	if v.kind != '"' {
-		return wrong("a string such as 2026-01-31T10:00:00Z, or a unit with the column", raw, v)
+		return wrong("a string such as 2026-01-31T10:00:00Z", raw, v)
 	}
 	s, r := c.str(raw, v)
 	if r != nil {
@@ -227,7 +254,7 @@ func (c *converter) fromString(t *typed, raw []byte, v span, out *cell) *Reject 
 	return nil
 }
 
-// uuid reads 32 hexadecimal digits, with hyphens in the usual places or without.
+// uuid parses 32 hexadecimal digits, with or without hyphens in the usual places.
 func (c *converter) uuid(s []byte) ([]byte, *Reject) {
 	var plain [32]byte
 	switch {

@@ -51,8 +51,20 @@ func TestConversions(t *testing.T) {
 		{"double precision", `1e308`, `1e+308`},
 		{"double precision", `1e400`, OutOfRange}, // D06
 		{"double precision", `1e-400`, `0`},
-		{"double precision", `NaN`, NotJSON},     // D06
-		{"double precision", `"NaN"`, WrongType}, // D06
+		{"double precision", `NaN`, NotJSON}, // D06
+		{"double precision", `"NaN"`, `"NaN"`},
+		{"double precision", `"Infinity"`, `"+Inf"`},
+		{"double precision", `"-Infinity"`, `"-Inf"`},
+		{"double precision", `"\u004eaN"`, `"NaN"`},
+		{"double precision", `"nan"`, WrongType},
+		{"double precision", `"+Infinity"`, WrongType},
+		{"double precision", `"inf"`, WrongType},
+		{"double precision", `"1.5"`, WrongType},
+		{"double precision", `""`, WrongType},
+		{"real", `"NaN"`, `"NaN"`},
+		{"real", `"-Infinity"`, `"-Inf"`},
+		{"numeric(10,2)", `"NaN"`, WrongType},
+		{"bigint", `"NaN"`, WrongType},
 		{"double precision", `Infinity`, NotJSON},
 		{"real", `0.5`, `0.5`},
 		{"real", `1e39`, OutOfRange},
@@ -148,6 +160,13 @@ func TestEpochNumbers(t *testing.T) {
 		{"ms", `1700000000000000`, OutOfRange},
 		{"us", `1700000000000001`, `"2023-11-14T22:13:20.000001Z"`},
 		{"us", `1e300`, OutOfRange},
+		{"ns", `1700000000000001999`, `"2023-11-14T22:13:20.000001Z"`},
+		{"ns", `-1`, `"1969-12-31T23:59:59.999999Z"`},
+		{"ns", `-1000`, `"1969-12-31T23:59:59.999999Z"`},
+		{"ns", `999`, `"1970-01-01T00:00:00Z"`},
+		{"ns", `1.7e18`, `"2023-11-14T22:13:20Z"`},
+		{"ns", `9e21`, OutOfRange},
+		{"ns", `-62135596800000000000`, `"0001-01-01T00:00:00Z"`},
 		{"ms", `"1700000000000"`, WrongType},
 		{"ms", `"2023-11-14T22:13:20Z"`, WrongType},
 	}

@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// csvReader reads values that are one row of RFC 4180, its fields in the order of the declared columns. A field without
-// quotes and without characters is NULL; one with quotes is a text, also the empty one.
+// csvReader reads values that are one row of RFC 4180, with the fields in the order of the declared columns. An empty
+// unquoted field is NULL; an empty quoted field is an empty text.
 type csvReader struct {
 	types []typed
 	names []string
 	spans []span
-	plain []byte   // the fields of the row at hand, without quotes
-	check *scanner // of numbers and JSON
+	plain []byte   // the fields of the current row, unquoted
+	check *scanner // for numbers and JSON
 }
 
 func newCSVReader(types []typed, names []string) *csvReader {
@@ -21,24 +21,23 @@ func newCSVReader(types []typed, names []string) *csvReader {
 
 func (c *csvReader) read(value []byte) ([]byte, []span, *Reject) {
 	if !utf8.Valid(value) {
-		return nil, nil, reject(InvalidUTF8, "the value is not UTF-8")
+		return nil, nil, framed(value, reject(InvalidUTF8, "the value is not UTF-8"))
 	}
-	row := bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
+	row := bytes.TrimSuffix(bytes.TrimSuffix(withoutMark(value), []byte("\n")), []byte("\r"))
 	c.plain = c.plain[:0]
 	for i := range c.types {
 		v, rest, r := c.field(row)
 		if r != nil {
-			return nil, nil, r
+			return nil, nil, framed(value, r)
 		}
 		if c.spans[i], r = c.typed(c.types[i], v); r != nil {
-			r.Column = c.names[i]
-			return nil, nil, r
+			return nil, nil, r.of(c.names[i], &c.types[i], '"')
 		}
 		switch last := i == len(c.types)-1; {
 		case last && len(rest) > 0:
 			return nil, nil, reject(NotCSV, "more than %d fields: %s", len(c.types), excerpt(rest))
 		case !last && len(rest) == 0:
-			return nil, nil, reject(NotCSV, "%d of %d fields", i+1, len(c.types))
+			return nil, nil, framed(value, reject(NotCSV, "%d of %d fields", i+1, len(c.types)))
 		case !last:
 			row = rest[1:]
 		}
@@ -46,7 +45,8 @@ func (c *csvReader) read(value []byte) ([]byte, []span, *Reject) {
 	return c.plain, c.spans, nil
 }
 
-// field takes the first field off a row: where it stands in plain, and what follows, a comma first.
+// field removes the first field from a row. It returns the field's span in plain and the rest of the row, which starts
+// with a comma.
 func (c *csvReader) field(row []byte) (v span, rest []byte, r *Reject) {
 	v.from = len(c.plain)
 	if len(row) == 0 || row[0] != '"' {
@@ -82,7 +82,7 @@ func (c *csvReader) field(row []byte) (v span, rest []byte, r *Reject) {
 	return v, rest, nil
 }
 
-// typed gives a field the kind that the column's type takes: text itself says none.
+// typed assigns the kind that the column's type expects, because CSV text has none.
 func (c *csvReader) typed(t typed, v span) (span, *Reject) {
 	if v.kind == 0 {
 		return v, nil
@@ -92,7 +92,7 @@ func (c *csvReader) typed(t typed, v span) (span, *Reject) {
 	case kindInt16, kindInt32, kindInt64, kindFloat32, kindFloat64, kindDecimal:
 		return c.number(v, text)
 	case kindTimestamp, kindTimestampTZ:
-		if t.micros >= 0 {
+		if t.epoch {
 			return c.number(v, text)
 		}
 	case kindBool:
@@ -118,7 +118,7 @@ func (c *csvReader) typed(t typed, v span) (span, *Reject) {
 	return v, nil
 }
 
-// number wants a number as JSON writes it.
+// number requires a number in JSON's syntax.
 func (c *csvReader) number(v span, text []byte) (span, *Reject) {
 	n, r := c.check.whole(text)
 	if r != nil || n.kind != '0' || n.to-n.from != len(text) {

@@ -13,41 +13,42 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// rowColumn is the one column of a batch.
+// rowColumn is the only column of a batch.
 const rowColumn = "r"
 
-// MetaColumns are the names that a query may use beside the declared columns.
+// MetaColumns returns the names that a query may use in addition to the declared columns.
 func MetaColumns() []string {
 	return []string{"_topic", "_partition", "_offset", "_timestamp", "_key", "_headers"}
 }
 
-// Decoder turns records into Arrow batches with one struct column r. One goroutine owns it.
+// Decoder converts records into Arrow batches with one struct column r. One goroutine owns it.
 type Decoder struct {
 	schema  *arrow.Schema
 	reader  reader
 	convert converter
 	types   []typed  // of every declared column
 	names   []string // of every declared column
-	cells   []cell   // of every declared column, for the record at hand
+	cells   []cell   // of every declared column, for the current record
 
 	fields []field // of the struct
 	length int
-	// tombstones says that records without a value are rows: every declared column is NULL.
+	// tombstones makes records without a value rows in which every declared column is NULL.
 	tombstones bool
+	skips      bool // records without a value are left out
 }
 
-// field is one field of the struct and where its value comes from.
+// field is one field of the struct and the source of its value.
 type field struct {
 	*column
 	source int    // declared column, -1 for a meta column
 	meta   string // name of the meta column
 }
 
-// New makes a decoder whose batches hold these fields, in this order: declared columns and meta columns that a query reads.
-// Every declared column is judged, also one that is not among them: whether a record is a dead letter depends on the record and
-// the declared columns only.
+// New creates a decoder whose batches have these fields, in this order: the declared and meta columns that the query
+// reads. The decoder checks every declared column, also those that are not fields: whether a record is a dead letter
+// depends only on the record and the declared columns.
 func New(src job.Source, fields []string) (*Decoder, error) {
-	d := &Decoder{}
+	d := &Decoder{skips: src.OnError.SkipTombstones}
 	index := make(map[string]int, len(src.Columns))
 	for i, c := range src.Columns {
 		t, err := typeOf(c)
@@ -63,7 +64,7 @@ func New(src job.Source, fields []string) (*Decoder, error) {
 	}
 	d.cells = make([]cell, len(d.types))
 	if len(fields) == 0 {
-		fields = []string{"_offset"} // a struct has at least one field, count(*) reads none
+		fields = []string{"_offset"} // a struct has at least one field; count(*) reads none
 	}
 	members := make([]arrow.Field, len(fields))
 	for i, name := range fields {
@@ -84,13 +85,13 @@ func New(src job.Source, fields []string) (*Decoder, error) {
 	return d, nil
 }
 
-// Schema is the schema of the batches.
+// Schema returns the schema of the batches.
 func (d *Decoder) Schema() *arrow.Schema { return d.schema }
 
-// Len is the number of records in the batch under construction.
+// Len returns the number of records in the current batch.
 func (d *Decoder) Len() int { return d.length }
 
-// Size is the number of bytes in the batch under construction, so that large records make short batches.
+// Size returns the number of bytes in the current batch, so that a caller can cut batches of large records short.
 func (d *Decoder) Size() int {
 	n := 0
 	for i := range d.fields {
@@ -99,13 +100,18 @@ func (d *Decoder) Size() int {
 	return n
 }
 
-// Append decodes rec into the batch under construction, or leaves the batch as it was and says why not.
+// Append decodes rec into the current batch, or leaves the batch unchanged and returns the reason. A tombstone that the
+// job skips returns nil and adds nothing.
 func (d *Decoder) Append(rec *kgo.Record) *Reject {
 	if rec.Value == nil && d.tombstones {
 		return d.appendTombstone(rec)
 	}
+	if rec.Value == nil && d.skips {
+		return nil
+	}
 	if rec.Value == nil {
-		return reject(NoValue, "the record has no value (a tombstone)")
+		return reject(NoValue, "the record has no value (a tombstone)").fix(
+			"leave tombstones out by source.on_error: {tombstones: skip}, or serve the latest row of a key, which they delete")
 	}
 	in, spans, r := d.reader.read(rec.Value)
 	if r != nil {
@@ -114,8 +120,7 @@ func (d *Decoder) Append(rec *kgo.Record) *Reject {
 	d.convert.reset()
 	for i := range d.types {
 		if r := d.convert.convert(&d.types[i], in, spans[i], &d.cells[i]); r != nil {
-			r.Column = d.names[i]
-			return r
+			return r.of(d.names[i], &d.types[i], spans[i].kind)
 		}
 	}
 	if r := judge(rec); r != nil {
@@ -132,7 +137,7 @@ func (d *Decoder) Append(rec *kgo.Record) *Reject {
 	return nil
 }
 
-// judge checks what the meta columns take from outside the value, whether a query reads them or not.
+// judge checks the parts of a record that meta columns read, whether the query uses them or not.
 func judge(rec *kgo.Record) *Reject {
 	for _, h := range rec.Headers {
 		reason := ""
@@ -147,12 +152,14 @@ func judge(rec *kgo.Record) *Reject {
 		return &Reject{Reason: reason, Column: "_headers", Detail: "the header name " + excerpt([]byte(h.Key))}
 	}
 	if ms, ok := timestamp(rec); ok && (ms < firstMicros/1000 || ms >= endMicros/1000) {
-		return &Reject{Reason: OutOfRange, Column: "_timestamp", Detail: fmt.Sprintf("%d ms is outside the years 0001 to 9999", ms)}
+		return &Reject{
+			Reason: OutOfRange, Column: "_timestamp", Detail: fmt.Sprintf("%d ms is outside the years 0001 to 9999", ms),
+		}
 	}
 	return nil
 }
 
-// timestamp is the record's own timestamp in milliseconds; Kafka has -1 where there is none.
+// timestamp returns the record's own timestamp in milliseconds; Kafka uses -1 for none.
 func timestamp(rec *kgo.Record) (ms int64, ok bool) {
 	ms = rec.Timestamp.UnixMilli()
 	return ms, ms != -1 && !rec.Timestamp.IsZero()
@@ -185,7 +192,7 @@ func (f *field) appendMeta(rec *kgo.Record) {
 	}
 }
 
-// Take returns the batch under construction and starts a new one. The caller releases it.
+// Take returns the current batch and starts a new one. The caller releases it.
 func (d *Decoder) Take() arrow.RecordBatch {
 	children := make([]arrow.ArrayData, len(d.fields))
 	for i := range d.fields {
@@ -203,7 +210,7 @@ func (d *Decoder) Take() arrow.RecordBatch {
 	return batch
 }
 
-// Close drops the batch under construction.
+// Close discards the current batch.
 func (d *Decoder) Close() {
 	for i := range d.fields {
 		d.fields[i].restart()

@@ -325,7 +325,8 @@ func TestNewRefusesWhatItDoesNotKnow(t *testing.T) {
 
 func TestRejectSaysColumnAndReason(t *testing.T) {
 	r := one(t, job.Column{Type: "bigint"}).Append(&kgo.Record{Value: []byte(`{"v":"abc"}`)})
-	if want := `wrong_type: column v: want a number, got the string "abc"`; r == nil || r.Error() != want {
+	if want := `wrong_type: column v: want a number, got the string "abc"; fix: ` +
+		`declare the column as text and cast it in the query: CAST(v AS BIGINT)`; r == nil || r.Error() != want {
 		t.Errorf("got %v, want %s", r, want)
 	}
 	long := one(t, job.Column{Type: "bigint"}).Append(&kgo.Record{Value: []byte(`{"v":"` + strings.Repeat("x", 5000) + `"}`)})

@@ -1,32 +1,30 @@
 package format
 
-// The widest number that PostgreSQL's numeric, and with it jsonb, can hold.
+// The limits of PostgreSQL's numeric, and therefore of numbers in jsonb.
 const (
 	mostWholeDigits    = 131_072
 	mostFractionDigits = 16_383
 )
 
-// json keeps the text of a value as it is. What PostgreSQL's jsonb refuses, it refuses too: NUL characters, halves of
-// surrogate pairs, numbers beyond numeric.
+// json keeps the text of a value. It rejects what PostgreSQL's jsonb rejects: NUL characters, halves of surrogate
+// pairs, and numbers beyond numeric. If an object repeats a name, only the last member is kept, as in jsonb.
 func (c *converter) json(b []byte, v span, out *cell) *Reject {
 	from, to := v.from, v.to
 	if v.kind == '"' {
 		from, to = from-1, to+1
 	}
-	out.b = b[from:to]
+	c.names.reset()
 	for i := from; i < to; {
 		switch ch := b[i]; {
 		case ch == '"':
 			n, escaped := stringLength(b[i+1 : to])
-			if escaped {
-				mark := len(c.arena)
-				_, r := c.str(b[i+1:i+1+n], span{kind: '"', escaped: true})
-				c.arena = c.arena[:mark]
-				if r != nil {
-					return r
-				}
+			text, r := c.str(b[i+1:i+1+n], span{kind: '"', escaped: escaped})
+			if r != nil {
+				return r
 			}
-			i += n + 2
+			if i += n + 2; c.names.inObject() && isName(b[i:to]) {
+				c.names.add(text)
+			}
 		case ch == '-' || ch-'0' <= 9:
 			n := numberLength(b[i:to])
 			if !representable(b[i : i+n]) {
@@ -34,13 +32,17 @@ func (c *converter) json(b []byte, v span, out *cell) *Reject {
 			}
 			i += n
 		default:
+			c.names.nest(ch)
 			i++
 		}
+	}
+	if out.b = b[from:to]; c.names.repeated {
+		out.b, _ = lastOfEach(nil, out.b, 0)
 	}
 	return nil
 }
 
-// stringLength is how far the closing quote of a valid string is.
+// stringLength returns the length of a valid string up to its closing quote.
 func stringLength(b []byte) (n int, escaped bool) {
 	for b[n] != '"' {
 		if b[n] == '\\' {
@@ -65,7 +67,7 @@ func numberLength(b []byte) int {
 	return n
 }
 
-// representable says whether PostgreSQL's numeric can hold a JSON number.
+// representable reports whether PostgreSQL's numeric can hold a JSON number.
 func representable(b []byte) bool {
 	if b[0] == '-' {
 		b = b[1:]

@@ -22,7 +22,7 @@ func FuzzScanAgreesWithEncodingJSON(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		s := newScanner([]string{"v"})
+		s := newScanner([][]job.Step{{{Name: "v", Index: -1}}})
 		r := s.scan(value)
 		valid := json.Valid(value)
 		switch {

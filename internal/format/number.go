@@ -10,24 +10,24 @@ var (
 	errTooLarge      = errors.New("too large")
 )
 
-// number128 is a decimal number scaled to an integer of at most 128 bits, with its sign apart.
+// number128 is a decimal number scaled to an integer of at most 128 bits, with a separate sign.
 type number128 struct {
 	hi, lo   uint64
 	negative bool
-	cut      bool // digits below the scale were dropped that were not zero
+	cut      bool // non-zero digits below the scale were dropped
 }
 
-// scaled reads a JSON number as the integer number × 10^scale, dropping what lies below (towards zero). errTooLarge when it
-// has more than 38 digits.
+// scaled parses a JSON number and returns the integer part of number × 10^scale, rounded towards zero. It returns
+// errTooLarge for more than 38 digits.
 func scaled(b []byte, scale int) (n number128, err error) {
 	if b[0] == '-' {
 		n.negative = true
 		b = b[1:]
 	}
 	digits, point, exponent := dissect(b)
-	// The value is 0.d1d2d3… × 10^(point+exponent) over digits, which skip the decimal point.
-	whole := point + exponent + scale // how many of the digits count
-	seen, taken := 0, 0               // digits passed, and those since the first that was not 0
+	// The value is 0.d1d2d3… × 10^(point+exponent), where the digits skip the decimal point.
+	whole := point + exponent + scale // number of digits that count
+	seen, taken := 0, 0               // digits read, and those since the first non-zero one
 	for _, c := range digits {
 		if c == '.' {
 			continue
@@ -67,8 +67,8 @@ func (n *number128) push(d uint64) {
 	n.hi = hi + carry
 }
 
-// dissect takes an unsigned JSON number apart: its digits with the point, how many stand before the point, and its exponent,
-// bounded to what cannot matter any more.
+// dissect splits an unsigned JSON number into its digits with the point, the number of digits before the point, and its
+// exponent, clamped to the range that matters.
 func dissect(b []byte) (digits []byte, point, exponent int) {
 	digits, point = b, -1
 	for i, c := range b {
@@ -104,7 +104,7 @@ func exponentOf(b []byte) int {
 	return e
 }
 
-// integer reads a JSON number as an integer: 1, 1.0 and 1e3 are, 1.5 is not.
+// integer parses a JSON number as an integer: 1, 1.0 and 1e3 are valid, 1.5 is not.
 func integer(b []byte) (int64, error) {
 	if v, ok := short(b); ok {
 		return v, nil
@@ -119,7 +119,7 @@ func integer(b []byte) (int64, error) {
 	return n.int64()
 }
 
-// int64 is the number, errTooLarge when it has more bits.
+// int64 returns the number, or errTooLarge if it does not fit.
 func (n number128) int64() (int64, error) {
 	switch {
 	case n.hi != 0:
@@ -134,7 +134,7 @@ func (n number128) int64() (int64, error) {
 	return int64(n.lo), nil
 }
 
-// short reads plain integers of up to 18 digits, which are most numbers.
+// short parses plain integers of up to 18 digits, the most frequent numbers.
 func short(b []byte) (int64, bool) {
 	d := b
 	if d[0] == '-' {
@@ -156,7 +156,7 @@ func short(b []byte) (int64, bool) {
 	return v, true
 }
 
-// decimal reads a JSON number as numeric(precision, scale), two's complement. Digits are never rounded away.
+// decimal parses a JSON number as numeric(precision, scale), in two's complement. It never rounds digits away.
 func decimal(b []byte, precision, scale int) (hi, lo uint64, err error) {
 	n, err := scaled(b, scale)
 	switch {
@@ -174,7 +174,7 @@ func decimal(b []byte, precision, scale int) (hi, lo uint64, err error) {
 	return n.hi, n.lo, nil
 }
 
-// below says whether the number has at most that many digits.
+// below reports whether the number has at most that many digits.
 func (n number128) below(digits int) bool {
 	limit := number128{lo: 1}
 	for range digits {
@@ -183,7 +183,8 @@ func (n number128) below(digits int) bool {
 	return n.hi < limit.hi || n.hi == limit.hi && n.lo < limit.lo
 }
 
-// epoch reads a JSON number of seconds, milliseconds or microseconds as microseconds; what is below is cut off, towards the past.
+// epoch parses a JSON number of a time unit as microseconds, where places is the number of decimal places from the unit
+// to microseconds. It rounds fractions of a microsecond down, towards the past.
 func epoch(b []byte, places int) (int64, error) {
 	n, err := scaled(b, places)
 	if err != nil {

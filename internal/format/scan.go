@@ -1,67 +1,67 @@
 package format
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
 
-// maxDepth bounds how deep values may be nested: deeper ones are refused rather than followed.
+	"github.com/kappactl/kappactl/internal/job"
+)
+
+// maxDepth is the deepest nesting of values; deeper records are rejected.
 const maxDepth = 512
 
 // maxLearned bounds how many field positions a scanner remembers.
 const maxLearned = 256
 
-// span is where a value stands in the record: its kind is the first byte ('"', '{', '[', 't', 'f', 'n', or '0' for numbers),
-// 0 when the field is missing. A string's span is without the quotes.
+// span is the position of a value in the record. Its kind is the first byte ('"', '{', '[', 't', 'f', 'n', or '0' for
+// numbers), or 0 if the field is missing. The span of a string excludes the quotes.
 type span struct {
 	kind    byte
-	escaped bool // a string with escapes in it
+	escaped bool // a string that contains escapes
 	from    int
 	to      int
 }
 
-// scanner validates a record value in one pass and notes where the declared fields stand. It is strict RFC 8259.
+// scanner validates a record value in one pass and notes the positions of the declared fields. It is strict RFC 8259.
 type scanner struct {
 	b     []byte
 	i     int
-	ascii uint64 // all bytes seen, or-ed: its high bits say whether there are others than ASCII
+	ascii uint64 // all bytes read, or-ed: its high bits show whether there are non-ASCII bytes
 
-	names   map[string]int // declared fields
-	spans   []span         // by column
-	learned []learned      // the fields of earlier records in their order: most records look like the one before
-	plain   []byte         // scratch for names with escapes
+	root   *target // the places that the job declares
+	spans  []span  // by column
+	strays []stray // values that cannot contain the places declared inside them
+	plain  []byte  // scratch memory for names with escapes
 }
 
-// learned is the field name that earlier records had at a position. Only plain ASCII names are learned.
-type learned struct {
-	name   string
-	column int // -1: not declared
-}
-
-func newScanner(names []string) *scanner {
-	s := &scanner{names: make(map[string]int, len(names)), spans: make([]span, len(names))}
-	for i, n := range names {
-		s.names[n] = i
-	}
-	return s
+// newScanner creates a scanner that notes the values at these places, one per column.
+func newScanner(places [][]job.Step) *scanner {
+	return &scanner{root: newTarget(places), spans: make([]span, len(places))}
 }
 
 // scan reads a whole record value. Afterwards spans hold the fields.
 func (s *scanner) scan(b []byte) *Reject {
 	s.b, s.i, s.ascii = b, 0, 0
 	clear(s.spans)
+	s.strays = s.strays[:0]
 	s.space()
 	if s.peek() != '{' {
 		return s.notAnObject()
 	}
 	s.i++
-	if r := s.fields(); r != nil {
+	if r := s.fields(s.root); r != nil {
 		return r
 	}
 	return s.end()
 }
 
-// end checks what only the whole value can tell.
+// end checks conditions that need the whole value.
 func (s *scanner) end() *Reject {
 	s.space()
-	if s.i < len(s.b) {
+	switch c := s.peek(); {
+	case c == '{' || c == '[':
+		return s.fail("another value follows the value").fix("let the producer write one value in a record; " +
+			"or use format raw with a column of type text, v, and unnest(string_split(v, chr(10))) in the query")
+	case s.i < len(s.b):
 		return s.fail("something follows the value")
 	}
 	if s.ascii&highBits != 0 && !utf8.Valid(s.b) {
@@ -74,26 +74,26 @@ func (s *scanner) notAnObject() *Reject {
 	if len(s.b) == 0 {
 		return reject(NotJSON, "the value is empty")
 	}
-	from := s.i
-	if r := s.value(0); r != nil {
+	var v span
+	if r := s.keep(&v, 0); r != nil {
 		return r
 	}
-	to := s.i
 	if r := s.end(); r != nil {
 		return r
 	}
-	return reject(WrongType, "the value is %s, not an object", excerpt(s.b[from:to]))
+	text := s.b[v.from:v.to]
+	return reject(WrongType, "the value is %s, not an object", shown(text, v)).fix(fixOfWhole(v.kind, text))
 }
 
-// fields reads the members of the top object, behind its brace.
-func (s *scanner) fields() *Reject {
+// fields reads the members of the object at t, after its brace.
+func (s *scanner) fields(t *target) *Reject {
 	s.space()
 	if s.peek() == '}' {
 		s.i++
 		return nil
 	}
 	for n := 0; ; n++ {
-		column, r := s.name(n)
+		member, r := s.name(t, n)
 		if r != nil {
 			return r
 		}
@@ -107,12 +107,7 @@ func (s *scanner) fields() *Reject {
 		if c := s.peek(); c <= ' ' {
 			s.space()
 		}
-		if column >= 0 {
-			r = s.keep(&s.spans[column])
-		} else {
-			r = s.value(1)
-		}
-		if r != nil {
+		if r := s.inside(member, len(t.path)+1); r != nil {
 			return r
 		}
 		if s.peek() != ',' {
@@ -131,40 +126,37 @@ func (s *scanner) fields() *Reject {
 	}
 }
 
-// name reads the n-th field name and gives its column, -1 for one that is not declared.
-func (s *scanner) name(n int) (int, *Reject) {
+// name reads the name of the n-th member of the object at t and returns its declared target, or nil.
+func (s *scanner) name(t *target, n int) (*target, *Reject) {
 	if s.peek() != '"' {
-		return 0, s.fail("no field name in quotes")
+		return nil, s.fail("no field name in quotes")
 	}
 	s.i++
-	if n < len(s.learned) {
-		l := &s.learned[n]
+	if n < len(t.learned) {
+		l := &t.learned[n]
 		if end := s.i + len(l.name); end < len(s.b) && s.b[end] == '"' && string(s.b[s.i:end]) == l.name {
 			s.i = end + 1
-			return l.column, nil
+			return l.target, nil
 		}
 	}
 	v, r := s.str()
 	if r != nil {
-		return 0, r
+		return nil, r
 	}
 	raw := s.b[v.from:v.to]
 	if v.escaped {
-		s.plain, _ = unescape(s.plain[:0], raw) // half a surrogate pair names no declared field
+		s.plain, _ = unescape(s.plain[:0], raw) // half a surrogate pair matches no declared field
 		raw = s.plain
 	}
-	column, ok := s.names[string(raw)]
-	if !ok {
-		column = -1
+	member := t.members[string(raw)]
+	if n == len(t.learned) && n < maxLearned && !v.escaped && isASCII(raw) {
+		t.learned = append(t.learned, learned{string(raw), member})
 	}
-	if n == len(s.learned) && n < maxLearned && !v.escaped && isASCII(raw) {
-		s.learned = append(s.learned, learned{string(raw), column})
-	}
-	return column, nil
+	return member, nil
 }
 
-// keep reads a value and notes where it stands.
-func (s *scanner) keep(v *span) (r *Reject) {
+// keep reads a value inside depth objects and arrays and notes its position.
+func (s *scanner) keep(v *span, depth int) (r *Reject) {
 	c := s.peek()
 	switch c {
 	case '"':
@@ -175,7 +167,7 @@ func (s *scanner) keep(v *span) (r *Reject) {
 		c = '0'
 	}
 	from := s.i
-	if r := s.value(1); r != nil {
+	if r := s.value(depth); r != nil {
 		return r
 	}
 	*v = span{kind: c, from: from, to: s.i}
@@ -193,7 +185,7 @@ func (s *scanner) space() {
 	}
 }
 
-// peek is the byte at hand, 0 at the end.
+// peek returns the current byte, or 0 at the end.
 func (s *scanner) peek() byte {
 	if s.i < len(s.b) {
 		return s.b[s.i]

@@ -10,7 +10,7 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// str reads a string behind its opening quote, eight bytes at a time while nothing in them needs a look.
+// str reads a string after its opening quote, eight bytes at a time as long as none of them is special.
 func (s *scanner) str() (span, *Reject) {
 	b, i := s.b, s.i
 	v := span{kind: '"', from: i}
@@ -54,7 +54,7 @@ func (s *scanner) str() (span, *Reject) {
 	}
 }
 
-// escape is the length of the escape at the start of b, 0 when it is none.
+// escape returns the length of the escape at the start of b, or 0 if it is not a valid escape.
 func escape(b []byte) int {
 	if len(b) < 2 {
 		return 0

@@ -1,19 +1,19 @@
 package format
 
-// Times are counted without package time: a record has one or two of them, and they are most of the work of decoding it.
+// Times are computed without package time: a record has one or two, and they take most of the time of decoding it.
 
 const (
 	microsPerSecond = 1_000_000
 	microsPerDay    = 86_400 * microsPerSecond
 
-	// The years 0001 to 9999: what lies outside is a wrong unit, not a time.
+	// The years 0001 to 9999: a time outside has the wrong unit.
 	firstDay    = -719_162 // 0001-01-01 in days since 1970
 	lastDay     = 2_932_896
 	firstMicros = firstDay * microsPerDay
 	endMicros   = (lastDay + 1) * microsPerDay
 )
 
-// daysBefore are the days of a year that is no leap year before each month.
+// daysBefore returns the number of days before each month in a common year.
 func daysBefore(month int) int {
 	return [...]int{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365}[month-1]
 }
@@ -28,7 +28,7 @@ func monthLength(year, month int) int {
 	return n
 }
 
-// days counts the days from 1970-01-01, in the proleptic Gregorian calendar.
+// days returns the days since 1970-01-01 in the proleptic Gregorian calendar.
 func days(year, month, day int) int {
 	y := year - 1
 	n := 365*y + y/4 - y/100 + y/400 + daysBefore(month) + day - 1
@@ -38,7 +38,7 @@ func days(year, month, day int) int {
 	return n + firstDay
 }
 
-// two reads two digits, -1 when they are none.
+// two parses two digits; -1 if they are not digits.
 func two(b []byte) int {
 	d, e := b[0]-'0', b[1]-'0'
 	if d > 9 || e > 9 {
@@ -47,7 +47,7 @@ func two(b []byte) int {
 	return int(d)*10 + int(e)
 }
 
-// date reads YYYY-MM-DD at the start of b as days since 1970.
+// date parses YYYY-MM-DD at the start of b as days since 1970.
 func date(b []byte) (int, bool) {
 	if len(b) < 10 || b[4] != '-' || b[7] != '-' {
 		return 0, false
@@ -63,8 +63,8 @@ func date(b []byte) (int, bool) {
 	return days(year, month, day), true
 }
 
-// clock reads HH:MM, HH:MM:SS or HH:MM:SS.fff… at the start of b as microseconds and says how long it was. Digits after the
-// sixth of the fraction are cut off. The second 60 of a leap second is the next minute's first.
+// clock parses HH:MM, HH:MM:SS or HH:MM:SS.fff… at the start of b as microseconds, and returns its length. It drops
+// digits after the sixth of the fraction. Second 60 of a leap second becomes the start of the next minute.
 func clock(b []byte) (micros int64, n int, ok bool) {
 	if len(b) < 5 || b[2] != ':' {
 		return 0, 0, false
@@ -94,7 +94,7 @@ func clock(b []byte) (micros int64, n int, ok bool) {
 	return micros, n, n > 9
 }
 
-// zone reads Z, ±HH, ±HHMM or ±HH:MM, the whole of b, as microseconds east of UTC. Nothing at all is UTC.
+// zone parses Z, ±HH, ±HHMM or ±HH:MM, which must be all of b, as microseconds east of UTC. An empty zone is UTC.
 func zone(b []byte) (int64, bool) {
 	if len(b) == 0 || len(b) == 1 && b[0]|0x20 == 'z' {
 		return 0, true
@@ -122,7 +122,8 @@ func zone(b []byte) (int64, bool) {
 	return offset, true
 }
 
-// instant reads a date, or a date and a time parted by T or a space with or without a zone, as microseconds since 1970 UTC.
+// instant parses a date, or a date and a time separated by T or a space, with or without a zone, as microseconds since
+// 1970 UTC.
 func instant(b []byte) (int64, bool) {
 	day, ok := date(b)
 	if !ok {
@@ -143,5 +144,5 @@ func instant(b []byte) (int64, bool) {
 	return micros + c - offset, ok
 }
 
-// inRange says whether a time lies in the years 0001 to 9999.
+// inRange reports whether a time lies in the years 0001 to 9999.
 func inRange(micros int64) bool { return micros >= firstMicros && micros < endMicros }

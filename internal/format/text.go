@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// hex4 reads four hexadecimal digits, -1 when they are none. b holds four bytes.
+// hex4 parses four hexadecimal digits; -1 if they are not. b holds four bytes.
 func hex4(b []byte) rune {
 	var r rune
 	for _, c := range b[:4] {
@@ -22,8 +22,8 @@ func hex4(b []byte) rune {
 	return r
 }
 
-// unescape appends the characters of a JSON string whose escapes are known to be valid. ok is false where half of a surrogate
-// pair stands alone.
+// unescape appends the characters of a JSON string whose escapes are known to be valid. ok is false if half of a
+// surrogate pair occurs alone.
 func unescape(to, raw []byte) (_ []byte, ok bool) {
 	for {
 		i := bytes.IndexByte(raw, '\\')

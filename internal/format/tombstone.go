@@ -2,8 +2,8 @@ package format
 
 import "github.com/twmb/franz-go/pkg/kgo"
 
-// tombstoneField is the meta column that says that a record has no value. A decoder that is asked for it takes such records
-// as rows whose declared columns are NULL; others reject them.
+// tombstoneField is the meta column that is true for records without a value. A decoder with this field accepts such
+// records as rows whose declared columns are NULL; other decoders reject them.
 const tombstoneField = "_tombstone"
 
 func (d *Decoder) appendTombstone(rec *kgo.Record) *Reject {

@@ -1,6 +1,6 @@
 package format
 
-// value reads any value. depth is how many arrays and objects it lies in.
+// value reads any value. depth is the number of arrays and objects around it.
 func (s *scanner) value(depth int) *Reject {
 	switch c := s.peek(); {
 	case c == '"':
@@ -76,7 +76,7 @@ func (s *scanner) array(depth int) *Reject {
 	}
 }
 
-// more reads what stands between two members: a comma, or the end.
+// more reads what follows a member: a comma, or the end.
 func (s *scanner) more(end byte) (done bool, r *Reject) {
 	s.space()
 	switch s.peek() {

@@ -15,16 +15,19 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// keptOutput bounds what is kept of what a hook prints or answers: its end.
+// keptOutput is how many bytes of a hook's output or response are kept, from its end.
 const keptOutput = 4096
 
-// passed are the variables that a command gets of the agent's environment. The others may hold passwords.
+// passed lists the agent's environment variables that a command receives. Others may hold passwords.
 func passed() []string {
-	return []string{"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"}
+	return []string{
+		"PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTP_PROXY",
+		"HTTPS_PROXY", "NO_PROXY",
+	}
 }
 
-// command runs a program with the facts in its environment and as JSON on its input. When its time is over it is killed with all
-// that it started.
+// command runs a program with the facts in its environment and as JSON on its standard input. At its timeout the
+// program and all its child processes are killed.
 func (s *Service) command(ctx context.Context, h Hook, facts job.HookFacts) job.HookOutcome {
 	body, err := json.Marshal(facts)
 	if err != nil {
@@ -41,13 +44,13 @@ func (s *Service) command(ctx context.Context, h Hook, facts job.HookFacts) job.
 	o := job.HookOutcome{Output: output.text()}
 	var exit *exec.ExitError
 	switch {
-	case errors.Is(err, exec.ErrWaitDelay), err == nil: // it ended well; something that it left behind holds its output
+	case errors.Is(err, exec.ErrWaitDelay), err == nil: // it succeeded; a child process may still hold its output open
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		o.Reason = fmt.Sprintf("not done within %s, so it was killed", h.Timeout)
+		o.Reason = fmt.Sprintf("killed after its timeout of %s", h.Timeout)
 	case errors.As(err, &exit):
-		o.Reason = "it ended with " + exit.String()
+		o.Reason = "failed with " + exit.String()
 	default:
-		o.Reason = fmt.Sprintf("it could not be run: %v", err)
+		o.Reason = fmt.Sprintf("could not run: %v", err)
 	}
 	return o
 }
@@ -84,7 +87,7 @@ func (s *Service) environment(f job.HookFacts) []string {
 	return env
 }
 
-// tail keeps the end of what is written to it. Its owner is the goroutine that copies a command's output.
+// tail keeps the end of what is written to it. The goroutine that copies a command's output owns it.
 type tail struct{ kept []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -97,7 +100,7 @@ func (t *tail) Write(p []byte) (int, error) {
 
 func (t *tail) text() string { return clean(t.kept) }
 
-// clean makes bytes a text that PostgreSQL takes.
+// clean makes bytes valid text for PostgreSQL.
 func clean(b []byte) string {
 	return strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(string(b), "\uFFFD"), "\x00", "\uFFFD"))
 }

@@ -30,7 +30,7 @@ func TestASlowHookKeepsOnlyItselfWaiting(t *testing.T) {
 	for i := range events {
 		w.event("retire", `{}`)
 		if i < 2 {
-			<-arrived // from the second on, the slow one has as much in hand as it may
+			<-arrived // from the second on, the slow hook is at its limit
 		}
 	}
 	for range events {
@@ -115,7 +115,7 @@ func TestAgentsThatHaveDifferentHooksAreToldApart(t *testing.T) {
 		t.Error(diff)
 	}
 	got = hooks.Differences(map[string]map[string]string{"a": hooks.Digests([]hooks.Hook{hook("chat")}), "b": hooks.Digests([]hooks.Hook{elsewhere})})
-	if diff := cmp.Diff([]string{"chat is not the same on a, b"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"chat differs on a, b"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

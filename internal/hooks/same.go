@@ -13,11 +13,12 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Digests say what each hook does without saying it, by name: agents compare them, and addresses and arguments stay with the agent.
+// Digests returns a digest of each hook's settings by name. Agents compare them, so that URLs and arguments never leave
+// the agent.
 func Digests(hooks []Hook) map[string]string {
 	out := make(map[string]string, len(hooks))
 	for _, h := range hooks {
-		// Marshal fails for no value of these types.
+		// Marshal cannot fail for these types.
 		text, _ := json.Marshal(struct {
 			On      []job.HookEvent
 			Jobs    []string
@@ -25,15 +26,18 @@ func Digests(hooks []Hook) map[string]string {
 			URL     string
 			Signed  bool
 			Timeout time.Duration
-		}{slices.Sorted(slices.Values(h.On)), slices.Sorted(slices.Values(h.Jobs)), h.Command, h.URL, h.Secret != nil, h.Timeout})
+		}{
+			slices.Sorted(slices.Values(h.On)), slices.Sorted(slices.Values(h.Jobs)), h.Command, h.URL, h.Secret != nil,
+			h.Timeout,
+		})
 		sum := sha256.Sum256(text)
 		out[h.Name] = hex.EncodeToString(sum[:6])
 	}
 	return out
 }
 
-// Differences says where the hooks of agents are not the same, one phrase a hook; nil when they are. The digests of each agent are given
-// by its name for people.
+// Differences lists the hooks that differ between agents, one phrase per hook; nil if there are none. agents maps an
+// agent's display name to its digests.
 func Differences(agents map[string]map[string]string) []string {
 	names := map[string]bool{}
 	for _, hooks := range agents {
@@ -58,7 +62,7 @@ func Differences(agents map[string]map[string]string) []string {
 		case len(without) > 0:
 			out = append(out, fmt.Sprintf("%s is missing on %s", name, strings.Join(without, ", ")))
 		case len(kinds) > 1:
-			out = append(out, fmt.Sprintf("%s is not the same on %s", name, strings.Join(with, ", ")))
+			out = append(out, fmt.Sprintf("%s differs on %s", name, strings.Join(with, ", ")))
 		}
 	}
 	return out

@@ -15,32 +15,36 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// Hook is a command or an address that is told of events. Exactly one of Command and URL is set.
+// Hook is a command or a URL that is notified of events. Exactly one of Command and URL is set.
 type Hook struct {
 	Name    string
 	On      []job.HookEvent // empty: all
 	Jobs    []string        // empty: all
 	Command []string        // program and arguments
 	URL     string
-	Secret  func(context.Context) (string, error) // signs what goes to URL; nil or an empty secret: not signed
+	Secret  func(context.Context) (string, error) // signs requests to URL; nil or an empty secret: unsigned
 	Timeout time.Duration
 }
 
-func (h Hook) tells(on job.HookEvent, of job.Name) bool {
+func (h Hook) wants(on job.HookEvent, of job.Name) bool {
 	return (len(h.On) == 0 || slices.Contains(h.On, on)) && (len(h.Jobs) == 0 || slices.Contains(h.Jobs, string(of)))
 }
 
-// asks says that the hook is a command that may refuse: it is run by Before and not told again.
-func (h Hook) asks(on job.HookEvent) bool { return on == job.HookBeforePromote && len(h.Command) > 0 }
+// mayRefuse reports whether the hook is a command that may refuse the act. Before runs it; Run does not notify it
+// again.
+func (h Hook) mayRefuse(on job.HookEvent) bool {
+	return on == job.HookBeforePromote && len(h.Command) > 0
+}
 
-// Deps are what a Service works with.
+// Deps are the dependencies of a Service.
 type Deps struct {
 	Pool  *pg.Pool
 	Agent string                                                      // id
-	Note  func(context.Context, job.HookFacts, job.HookOutcome) error // writes the outcome into the history
-	HTTP  *http.Client                                                // nil: one that follows no redirects
+	Note  func(context.Context, job.HookFacts, job.HookOutcome) error // writes the outcome to the history
+	HTTP  *http.Client                                                // nil: a client that follows no redirects
 	Env   func(string) string
 	Log   *slog.Logger
 	Now   func() time.Time
@@ -50,15 +54,15 @@ type Deps struct {
 // Config bounds a Service. Zero fields mean the defaults set in New.
 type Config struct {
 	Hooks      []Hook
-	Poll       time.Duration // between two looks for events, default 1 s
-	Backoff    time.Duration // before the second try of an address, doubled for each further one, default 1 s
+	Poll       time.Duration // interval of reading new events, default 1 s
+	Backoff    time.Duration // before the second try of a URL, doubled for each further one, default 1 s
 	MaxBackoff time.Duration // default 10 min
 	GiveUp     time.Duration // after the event, default 24 h
-	AtOnce     int           // deliveries of one hook, default 4: a slow one keeps only itself waiting
+	AtOnce     int           // concurrent deliveries per hook, default 4
 	Forget     time.Duration // after a hook was last in an agent's settings, default 10 min
 }
 
-// Service tells hooks of events. Its fields do not change after New, but for random, which mu guards.
+// Service delivers events to hooks. Its fields do not change after New, except random, which mu guards.
 type Service struct {
 	Deps
 	config Config
@@ -66,7 +70,7 @@ type Service struct {
 	random *rand.Rand
 }
 
-// New makes a Service.
+// New creates a Service.
 func New(d Deps, c Config) *Service {
 	c.Poll = cmp.Or(c.Poll, time.Second)
 	c.Backoff = cmp.Or(c.Backoff, time.Second)
@@ -80,7 +84,7 @@ func New(d Deps, c Config) *Service {
 	return &Service{Deps: d, config: c, random: d.Rand}
 }
 
-// deliver tries once and writes down how it ended. At the end of ctx the delivery is another agent's, at once.
+// deliver tries once and records the result. If ctx ends, another agent can take the delivery at once.
 func (s *Service) deliver(ctx context.Context, h Hook, d delivery) error {
 	err := s.try(ctx, h, d)
 	if ctx.Err() != nil {
@@ -92,7 +96,7 @@ func (s *Service) deliver(ctx context.Context, h Hook, d delivery) error {
 func (s *Service) try(ctx context.Context, h Hook, d delivery) error {
 	facts, err := factsOf(ctx, s.Pool, d.Event, d.Told)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return finish(ctx, s.Pool, d, stateGivenUp, "the event is gone, with its job")
+		return finish(ctx, s.Pool, d, stateGivenUp, "the event was deleted with its job")
 	}
 	if err != nil {
 		return err
@@ -105,7 +109,7 @@ func (s *Service) try(ctx context.Context, h Hook, d delivery) error {
 	return s.conclude(ctx, h, d, facts, outcome)
 }
 
-// run tells a hook once.
+// run runs the hook once.
 func (s *Service) run(ctx context.Context, h Hook, facts job.HookFacts) job.HookOutcome {
 	began := s.Now()
 	limited, cancel := context.WithTimeout(ctx, h.Timeout)
@@ -116,12 +120,12 @@ func (s *Service) run(ctx context.Context, h Hook, facts job.HookFacts) job.Hook
 	} else {
 		o = s.command(limited, h, facts)
 	}
-	o.Reason = clean([]byte(o.Reason[:min(len(o.Reason), keptOutput)])) // it may hold what a receiver sent
+	o.Reason = clean([]byte(o.Reason[:min(len(o.Reason), keptOutput)])) // it may contain text from the receiver
 	o.Hook, o.OK, o.Seconds = h.Name, o.Reason == "", s.Now().Sub(began).Seconds()
 	return o
 }
 
-// conclude ends a delivery, or puts it off: an address that did not take it is tried again.
+// conclude ends a delivery, or postpones it if a URL did not accept it.
 func (s *Service) conclude(ctx context.Context, h Hook, d delivery, facts job.HookFacts, o job.HookOutcome) error {
 	state := stateDone
 	again := h.URL != "" && !o.OK && s.Now().Sub(facts.At) < s.config.GiveUp
@@ -138,7 +142,7 @@ func (s *Service) conclude(ctx context.Context, h Hook, d delivery, facts job.Ho
 }
 
 func (s *Service) putOff(ctx context.Context, d delivery, facts job.HookFacts, o job.HookOutcome) error {
-	if d.Tries == 1 { // once, or a receiver that is down for hours would fill the history
+	if d.Tries == 1 { // only the first failure: a receiver that is down for hours would fill the history
 		if err := s.Note(ctx, facts, o); err != nil {
 			return err
 		}
@@ -146,12 +150,9 @@ func (s *Service) putOff(ctx context.Context, d delivery, facts job.HookFacts, o
 	return postpone(ctx, s.Pool, d, s.pause(d.Tries), answerOf(o))
 }
 
-// pause is how long a delivery waits after so many tries: doubled each time, a fifth more or less.
+// pause returns the wait after a number of tries: doubled each time, with 20 % jitter.
 func (s *Service) pause(tries int) time.Duration {
-	d := s.config.MaxBackoff
-	if tries < 20 {
-		d = min(d, s.config.Backoff<<(tries-1))
-	}
+	d := retry.Backoff(tries, s.config.Backoff, s.config.MaxBackoff)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return d - d/5 + time.Duration(s.random.Int64N(int64(d/5)*2+1))
@@ -164,17 +165,17 @@ func answerOf(o job.HookOutcome) string {
 	return o.Reason + "\n" + o.Output
 }
 
-// Wants says that a hook is told of an event of a job.
+// Wants reports whether a hook is notified of an event of a job.
 func (s *Service) Wants(on job.HookEvent, of job.Name) bool {
-	return slices.ContainsFunc(s.config.Hooks, func(h Hook) bool { return h.tells(on, of) })
+	return slices.ContainsFunc(s.config.Hooks, func(h Hook) bool { return h.wants(on, of) })
 }
 
-// Before runs the commands that are asked before an act, in the order of the settings, and ends with the first that fails. An error
-// is the end of ctx.
+// Before runs the hooks that may refuse an act, in the order of the settings, and stops at the first failure. It
+// returns an error only if ctx ends.
 func (s *Service) Before(ctx context.Context, facts job.HookFacts) ([]job.HookOutcome, error) {
 	var out []job.HookOutcome
 	for _, h := range s.config.Hooks {
-		if !h.asks(facts.Event) || !h.tells(facts.Event, facts.Job) {
+		if !h.mayRefuse(facts.Event) || !h.wants(facts.Event, facts.Job) {
 			continue
 		}
 		o := s.run(ctx, h, facts)

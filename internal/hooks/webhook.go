@@ -17,21 +17,22 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// The headers of a webhook.
+// The headers of a webhook request.
 const (
 	headerEvent     = "X-Kappactl-Event"
 	headerID        = "X-Kappactl-Id"
 	headerSignature = "X-Kappactl-Signature"
 )
 
-// Sign is the value of the header X-Kappactl-Signature: the HMAC-SHA256 of the body, in hex.
+// Sign returns the value of the header X-Kappactl-Signature: the HMAC-SHA256 of the body, in hex.
 func Sign(secret string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// post sends the facts as JSON. Any status from 200 to 299 is taken; the reason never holds the address, which may be a secret.
+// post sends the facts as JSON. Status 200 to 299 means accepted. The reason never contains the URL, which may be a
+// secret.
 func (s *Service) post(ctx context.Context, h Hook, facts job.HookFacts) job.HookOutcome {
 	body, err := json.Marshal(facts)
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Service) post(ctx context.Context, h Hook, facts job.HookFacts) job.Hoo
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(body))
 	if err != nil {
-		return job.HookOutcome{Reason: "the address cannot be used"}
+		return job.HookOutcome{Reason: "the URL is invalid"}
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "kappactl")
@@ -60,7 +61,7 @@ func (s *Service) post(ctx context.Context, h Hook, facts job.HookFacts) job.Hoo
 		if errors.As(err, &at) {
 			err = at.Err
 		}
-		return job.HookOutcome{Reason: fmt.Sprintf("%s did not take it: %v", req.URL.Host, err)}
+		return job.HookOutcome{Reason: fmt.Sprintf("request to %s failed: %v", req.URL.Host, err)}
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, keptOutput))
@@ -69,7 +70,7 @@ func (s *Service) post(ctx context.Context, h Hook, facts job.HookFacts) job.Hoo
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		o.Reason = req.URL.Host + " answered " + resp.Status
 	case err != nil:
-		o.Reason = fmt.Sprintf("%s broke off: %v", req.URL.Host, err)
+		o.Reason = fmt.Sprintf("response from %s ended early: %v", req.URL.Host, err)
 	}
 	return o
 }

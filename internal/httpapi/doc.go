@@ -1,4 +1,4 @@
-// Package httpapi is what an agent answers over HTTP: whether it is alive (/healthz), whether it can do work (/readyz), and
-// its metrics in Prometheus' form (/metrics). It serves reads only; acts over HTTP come with their own issue and need a
-// token. It knows nothing of the work: what it tells is handed to it as functions.
+// Package httpapi serves an agent's HTTP endpoints: liveness (/healthz), readiness (/readyz) and metrics in Prometheus'
+// text format (/metrics). It serves reads only; acts over HTTP are not supported and would need a token. It depends on
+// no other part of the agent: its data comes from functions that the caller passes in.
 package httpapi

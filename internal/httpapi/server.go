@@ -13,29 +13,33 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Deps are what a Server tells about.
+// Deps are the sources of a Server's data.
 type Deps struct {
-	// Ready says why the agent cannot work, or nil.
+	// Ready returns why the agent cannot work, or nil.
 	Ready func(context.Context) error
-	// Versions are read at each scrape.
+	// Versions is called at each scrape.
 	Versions func(context.Context) ([]Version, error)
-	// Work is read at each scrape.
+	// Archived is called at each scrape; nil means there is no archive.
+	Archived func(context.Context) ([]Archived, error)
+	// Scheduled is called at each scrape; nil means there are no schedules.
+	Scheduled func(context.Context) ([]Scheduled, error)
+	// Work is called at each scrape.
 	Work func() Work
-	// Profiles adds /debug/pprof. Whoever can ask for it can slow the agent down: it is for a loopback address.
+	// Profiles adds /debug/pprof. A client that can reach it can slow the agent down: bind it to a loopback address.
 	Profiles bool
 }
 
-// Server answers over HTTP.
+// Server serves the endpoints.
 type Server struct {
 	deps     Deps
 	commits  prometheus.Histogram
 	registry *prometheus.Registry
 }
 
-// answerIn bounds what one question may take.
+// answerIn bounds the time of one request.
 const answerIn = 5 * time.Second
 
-// New makes a Server.
+// New creates a Server.
 func New(d Deps) *Server {
 	s := &Server{
 		deps: d, registry: prometheus.NewRegistry(),
@@ -48,10 +52,10 @@ func New(d Deps) *Server {
 	return s
 }
 
-// Committed counts one live commit.
+// Committed records the duration of one live commit.
 func (s *Server) Committed(took time.Duration) { s.commits.Observe(took.Seconds()) }
 
-// Handler answers the three paths, and /debug/pprof when it was asked for.
+// Handler serves the three endpoints and, if Profiles is set, /debug/pprof.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
@@ -60,7 +64,9 @@ func (s *Server) Handler() http.Handler {
 		defer cancel()
 		answer(w, s.deps.Ready(ctx))
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
+		ErrorHandling: promhttp.ContinueOnError,
+	}))
 	if s.deps.Profiles {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -76,10 +82,10 @@ func answer(w http.ResponseWriter, err error) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		text = err.Error() + "\n"
 	}
-	_, _ = w.Write([]byte(text)) // the asker is gone
+	_, _ = w.Write([]byte(text)) // the client has disconnected
 }
 
-// Serve answers on l until ctx ends, then lets the questions in hand end.
+// Serve serves on l until ctx ends, then waits for the open requests.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: answerIn, IdleTimeout: time.Minute}
 	failed := make(chan error, 1)

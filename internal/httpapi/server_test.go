@@ -72,6 +72,54 @@ func TestMetricsTellWhatIsKnownAndLeaveOutWhatIsNot(t *testing.T) {
 	}
 }
 
+func TestMetricsShowTheArchive(t *testing.T) {
+	s := server(nil, nil, nil)
+	left := 60.0
+	s.deps.Archived = func(context.Context) ([]Archived, error) {
+		return []Archived{
+			{Topic: "t", Partition: 1, State: "late", Behind: new(int64(7)), RetentionSeconds: &left, Records: 5, Bytes: 9},
+			{Topic: "t", Partition: 2, State: "waiting"},
+		}, nil
+	}
+	_, body := get(t, s, "/metrics")
+	for _, want := range []string{
+		`kappactl_archive_state{partition="1",state="late",topic="t"} 1`, `kappactl_archive_behind_offsets{partition="1",topic="t"} 7`,
+		`kappactl_archive_retention_seconds{partition="1",topic="t"} 60`, `kappactl_archive_bytes{partition="1",topic="t"} 9`,
+		`kappactl_archive_state{partition="2",state="waiting",topic="t"} 1`,
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("no %s in\n%s", want, body)
+		}
+	}
+	if strings.Contains(body, `kappactl_archive_behind_offsets{partition="2"`) {
+		t.Error("an unknown lag was given a number")
+	}
+}
+
+func TestMetricsShowSchedules(t *testing.T) {
+	s := server(nil, nil, nil)
+	next, age := -30.0, 90.0
+	s.deps.Scheduled = func(context.Context) ([]Scheduled, error) {
+		return []Scheduled{
+			{Job: "a", State: "late", NextIn: &next, LastAge: &age, LastFailed: new(true)},
+			{Job: "b", State: "paused", LastFailed: new(false)},
+		}, nil
+	}
+	_, body := get(t, s, "/metrics")
+	for _, want := range []string{
+		`kappactl_schedule_state{job="a",state="late"} 1`, `kappactl_schedule_next_run_seconds{job="a"} -30`,
+		`kappactl_schedule_last_run_age_seconds{job="a"} 90`, `kappactl_schedule_last_run_failed{job="a"} 1`,
+		`kappactl_schedule_state{job="b",state="paused"} 1`, `kappactl_schedule_last_run_failed{job="b"} 0`,
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("no %s in\n%s", want, body)
+		}
+	}
+	if strings.Contains(body, `kappactl_schedule_next_run_seconds{job="b"}`) {
+		t.Error("a paused schedule was given a next run")
+	}
+}
+
 func TestMetricsGoOnWithoutTheDatabase(t *testing.T) {
 	code, body := get(t, server(nil, nil, errors.New("away")), "/metrics")
 	if code != 200 || !strings.Contains(body, "kappactl_agent_database_up 0\n") {

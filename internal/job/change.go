@@ -13,7 +13,8 @@ type Change struct {
 	To   string `json:"to"`
 }
 
-// Changes are the settings that make the results of two job files differ: what Hash looks at, in the order of the file.
+// Changes returns the settings that make the results of two job files differ, which are those that Hash covers, in the
+// order of the file.
 func Changes(from, to *Spec) []Change {
 	var out []Change
 	add := func(path string, a, b any) {
@@ -27,6 +28,7 @@ func Changes(from, to *Spec) []Change {
 	add("source.format", from.Source.Format, to.Source.Format)
 	add("source.columns", from.Source.Columns, to.Source.Columns)
 	add("source.on_error", onErrorWord(from), onErrorWord(to))
+	add("source.on_error.tombstones", tombstoneWord(from), tombstoneWord(to))
 	if normalSQL(from.Query) != normalSQL(to.Query) {
 		add("query", strings.TrimSpace(from.Query), strings.TrimSpace(to.Query))
 	}
@@ -35,6 +37,7 @@ func Changes(from, to *Spec) []Change {
 	add("serve.order_by", from.Serve.OrderBy, to.Serve.OrderBy)
 	add("replay.start", from.Replay.Start, to.Replay.Start)
 	add("replay.start.offsets", from.Replay.Offsets, to.Replay.Offsets)
+	add("replay.source", from.Replay.Source, to.Replay.Source)
 	return out
 }
 
@@ -45,7 +48,14 @@ func onErrorWord(s *Spec) string {
 	return "dead_letter"
 }
 
-// textOf is a setting as text; a plain text is itself, nothing is empty.
+func tombstoneWord(s *Spec) string {
+	if s.Source.OnError.SkipTombstones {
+		return tombstonesSkip
+	}
+	return tombstonesSetAside
+}
+
+// textOf returns a setting as text; a string is unchanged, nil is empty.
 func textOf(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

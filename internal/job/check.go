@@ -19,7 +19,8 @@ const (
 	CheckBoth   = "both"
 )
 
-// Check gates promote, or watches over it after: its SQL must return one row with one true, or its diff must be within its limits.
+// Check gates promote or runs after the flip. Its SQL must return one row with one true, or its diff must be within its
+// limits.
 type Check struct {
 	Name    string        `json:"name"`
 	SQL     string        `json:"sql,omitempty"`
@@ -29,27 +30,30 @@ type Check struct {
 	Timeout time.Duration `json:"timeout"`
 }
 
-// Runs says whether the check runs in a stage: CheckBefore or CheckAfter.
+// Runs reports whether the check runs in a stage: CheckBefore or CheckAfter.
 func (c Check) Runs(stage string) bool {
 	return c.When == stage || c.When == CheckBoth || (c.When == "" && stage == CheckBefore)
 }
 
-// DiffLimit is how much a candidate may differ from live, key by key. Shares are of all keys of both, 0 to 1.
+// DiffLimit bounds how much a candidate may differ from live, key by key. Shares are relative to all keys of both, 0 to
+// 1.
 type DiffLimit struct {
-	// MaxChanged is the largest share of keys that may differ: with other values, missing or extra. What has a limit of its
-	// own below is judged by that alone.
+	// MaxChanged is the largest share of keys that may differ: with other values, missing or extra. Differences with
+	// their own limit below do not count here.
 	MaxChanged float64  `json:"max_changed"`
 	MaxMissing *float64 `json:"max_missing,omitempty"` // of keys that only live has
 	MaxExtra   *float64 `json:"max_extra,omitempty"`   // of keys that only the candidate has
 	DiffHow
 }
 
-// DiffHow is what a comparison looks at.
+// DiffHow configures a comparison.
 type DiffHow struct {
 	Ignore []string `json:"ignore,omitempty"` // columns that are not compared
-	Where  string   `json:"where,omitempty"`  // PostgreSQL condition over the view's columns: the rows that are compared
-	// Tolerance is how far two numbers may lie apart, as a share of the larger one, and still be the same; Tolerances are those of
-	// single columns. 0 leaves double precision and real a billionth, and lets nothing else differ.
+	// PostgreSQL condition over the view's columns: the rows that are compared
+	Where string `json:"where,omitempty"`
+	// Tolerance is the largest difference between two numbers, relative to the larger one, that counts as equal;
+	// Tolerances overrides it per column. 0 allows double precision and real a billionth, and nothing else any
+	// difference.
 	Tolerance  float64            `json:"tolerance,omitempty"`
 	Tolerances map[string]float64 `json:"tolerances,omitempty"`
 }
@@ -72,7 +76,7 @@ func checkList(to *[]Check) strict.Value {
 			case c.SQL != "" && c.Diff != nil:
 				d.RefuseAt(path, "the check has both sql and diff", "make two checks of it")
 			case slices.ContainsFunc(*to, func(k Check) bool { return k.Name == c.Name }):
-				d.RefuseAt(path+".name", fmt.Sprintf("check %q stands twice", c.Name), "give each check a name of its own")
+				d.RefuseAt(path+".name", fmt.Sprintf("check %q occurs twice", c.Name), "give each check a name of its own")
 			default:
 				*to = append(*to, c)
 			}
@@ -115,11 +119,11 @@ func readingSQL(text string) (string, error) {
 	return text, nil
 }
 
-// errNotAQuery is a check whose SQL is not a query; PostgreSQL would end the checks' transaction at a COMMIT.
+// errNotAQuery reports a check whose SQL is not a query. PostgreSQL would end the checks' transaction at a COMMIT.
 var errNotAQuery = errors.New("a check is a query: it begins with SELECT, WITH, VALUES or TABLE")
 
-// ReadsOnly says why a text is not one query, by its first word. What a query does besides reading, its read-only
-// transaction refuses.
+// ReadsOnly returns an error unless the first word of a text is that of a query. Writes inside the query fail in its
+// read-only transaction.
 func ReadsOnly(text string) error {
 	s := sqlScanner{rest: text}
 	for {
@@ -138,7 +142,8 @@ func ReadsOnly(text string) error {
 	}
 }
 
-// Unended is a statement without the semicolons, white space and comments behind it, so that it can stand in parentheses.
+// Unended returns a statement without trailing semicolons, white space and comments, so that it can be put in
+// parentheses.
 func Unended(text string) string {
 	s, end := sqlScanner{rest: text}, 0
 	for {
@@ -152,7 +157,8 @@ func Unended(text string) string {
 	}
 }
 
-// Names says whether a SQL text names a relation or column of this name, also in quotes. It may say so of a literal.
+// Names reports whether a SQL text names a relation or column of this name, also in quotes. It may be true because of a
+// literal.
 func Names(text, name string) bool {
 	s := sqlScanner{rest: text}
 	for {
@@ -166,7 +172,8 @@ func Names(text, name string) bool {
 	}
 }
 
-// CheckColumns says which columns in the diff checks of a job file the layout does not have, or has as keys, as Problems, or nil.
+// CheckColumns returns Problems for columns in the diff checks of a job file that the layout lacks or has as keys, or
+// nil.
 func (s *Spec) CheckColumns(l Layout) error {
 	var ps Problems
 	for i, c := range s.Checks {
@@ -191,7 +198,7 @@ func (s *Spec) CheckColumns(l Layout) error {
 	return ps
 }
 
-// compared says why a column is not one whose values are compared.
+// compared returns the problem of a column whose values are not compared, or nil.
 func (s *Spec) compared(l Layout, name, path string) *Problem {
 	var known []string
 	for _, v := range l.View {

@@ -15,8 +15,8 @@ var (
 	errGoesOn       = errors.New("a quoted text or a comment in it does not end")
 )
 
-// OneCondition says why a text is not one PostgreSQL condition, which ends where the parenthesis around it does: what stands in it
-// neither ends that nor begins another statement.
+// OneCondition returns an error unless a text is one PostgreSQL condition that ends at the parenthesis around it:
+// nothing in the text may close that parenthesis or start another statement.
 func OneCondition(text string) error {
 	s, depth, last := sqlScanner{rest: text + "\n)"}, 0, token{}
 	for {
@@ -41,6 +41,14 @@ func OneCondition(text string) error {
 		}
 		last = t
 	}
+}
+
+// expression takes one expression.
+func expression(text string) (string, error) {
+	if err := OneCondition(text); err != nil {
+		return "", strict.Want(err.Error(), "write one expression over the query's columns, such as total / nullif(views, 0)")
+	}
+	return text, nil
 }
 
 // condition takes one condition.

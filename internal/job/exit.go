@@ -1,6 +1,6 @@
 package job
 
-// ExitCode is what a command ends with and what the answer to a request carries.
+// ExitCode is the exit code of a command; the answer to a request carries it.
 type ExitCode int
 
 // The exit codes that scripts can rely on.
@@ -20,7 +20,7 @@ const (
 	ExitInterrupted ExitCode = 130
 )
 
-// Refusal is an outcome that a person has to act on: what is wrong, what to run next, and the exit code.
+// Refusal is an outcome that a person has to act on: the problem, the next command, and the exit code.
 type Refusal struct {
 	Code  ExitCode
 	Cause string
@@ -30,5 +30,5 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Cause }
 
-// Unwrap gives the chain behind the refusal.
+// Unwrap returns Err.
 func (r *Refusal) Unwrap() error { return r.Err }

@@ -30,12 +30,12 @@ type GivenHeader struct {
 // GivenValue is a record with nothing but a value.
 func GivenValue(value string) Given { return Given{Value: &value} }
 
-// plain says that nothing but the value is set.
+// plain reports whether only the value is set.
 func (g Given) plain() bool {
 	return g.Value != nil && g.Key == nil && g.Timestamp == nil && g.Topic == "" && g.Partition == 0 && len(g.Headers) == 0
 }
 
-// MarshalJSON writes the short form where it says everything.
+// MarshalJSON writes the short form if only the value is set.
 func (g Given) MarshalJSON() ([]byte, error) {
 	if g.plain() {
 		return json.Marshal(*g.Value)

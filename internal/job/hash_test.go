@@ -59,14 +59,17 @@ func replace(t *testing.T, text, from, to string) string {
 func TestWhatIsAppliedInPlaceDoesNotChangeTheHash(t *testing.T) {
 	changes := map[string][2]string{
 		"spelling of a type":     {"n: int}", "n: int4}"},
+		"the field of its name":  {"n: int}", "n: {type: int, field: n}}"},
+		"the path to its name":   {"n: int}", "n: {type: int, path: \"$['n']\"}}"},
 		"defaults written out":   {"query:", "mode: kappa\nreplay: {start: earliest, workers: 3}\nquery:"},
 		"order of topics":        {"[a, b]", "[b, a]"},
+		"tombstones set aside":   {"  columns", "  on_error: {tombstones: dead_letter}\n  columns"},
 		"limit of dead letters":  {"  columns", "  on_error: {dead_letter: {max: 5%}}\n  columns"},
 		"white space and layout": {"query: SELECT url, count(*) AS views", "query: |\n  SELECT url ,\n    count( * )   AS views"},
 		"comments":               {"query: SELECT", "query: |\n  -- views 'so far\n  /* a /* nested */ one */ SELECT"},
 		"view columns":           {"{view: pageviews}", "{view: pageviews, columns: {twice: views * 2}, where: views > 0, indexes: [[url]], keep: 90d, grant: {select: [a]}}"},
 		"name and team":          {"job: pageviews", "job: other\nteam: growth"},
-		"checks, tests and ways": {"serve:", "checks: [{name: a, sql: SELECT true}]\ntests: [{name: a, given: [], expect: []}]\nlive: {every: 1s, lanes: 4}\nready: {stable_for: 1s}\npromote: auto\nkeep_old: 1h\nserve:"},
+		"checks, tests and ways": {"serve:", "checks: [{name: a, sql: SELECT true}]\ntests: [{name: a, given: [], expect: []}]\nlive: {every: 1s}\nbatch: {schedule: '@daily', keep_generations: 5}\narchive: {location: file:///a}\nready: {stable_for: 1s}\npromote: auto\nkeep_old: 1h\nserve:"},
 	}
 	for name, c := range changes {
 		t.Run(name, func(t *testing.T) {
@@ -79,14 +82,17 @@ func TestWhatIsAppliedInPlaceDoesNotChangeTheHash(t *testing.T) {
 
 func TestWhatChangesTheResultsChangesTheHash(t *testing.T) {
 	changes := map[string][2]string{
-		"mode":             {"query:", "mode: lambda\nquery:"},
+		"mode":             {"query:", "mode: lambda\narchive: {location: file:///a}\nquery:"},
 		"topics":           {"[a, b]", "[a]"},
 		"format":           {"  columns", "  format: csv\n  columns"},
 		"a column's type":  {"n: int}", "n: bigint}"},
 		"a column's unit":  {"n: int}", "n: {type: timestamp, unit: ms}}"},
+		"a column's field": {"n: int}", "n: {type: int, field: m}}"},
+		"a column's path":  {"n: int}", "n: {type: int, path: $.p.n}}"},
 		"another column":   {"n: int}", "n: int, m: int}"},
 		"order of columns": {"{url: text, n: int}", "{n: int, url: text}"},
 		"on_error":         {"  columns", "  on_error: fail\n  columns"},
+		"tombstones":       {"  columns", "  on_error: {tombstones: skip}\n  columns"},
 		"query":            {"count(*)", "sum(n)"},
 		"distinct_max":     {"query:", "distinct_max: 10\nquery:"},
 		"a literal":        {"FROM source", "FROM source WHERE url = 'a  b'"},

@@ -1,8 +1,11 @@
 package job
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
-// HookEvent is a moment in a deployment at which hooks run.
+// HookEvent is a moment at which hooks run.
 type HookEvent string
 
 // The events of hooks.
@@ -13,14 +16,16 @@ const (
 	HookAfterPromote  HookEvent = "after_promote"  // readers see it
 	HookRollback      HookEvent = "rollback"       // readers see it again
 	HookRetire        HookEvent = "retire"         // it goes away
+	HookBatchFailed   HookEvent = "batch_failed"   // a batch run of the live version failed
+	HookBatchLate     HookEvent = "batch_late"     // two batch runs were due and readers see the results of neither
 )
 
 // HookEvents lists every HookEvent.
 func HookEvents() []HookEvent {
-	return []HookEvent{HookStage, HookCaughtUp, HookBeforePromote, HookAfterPromote, HookRollback, HookRetire}
+	return []HookEvent{HookStage, HookCaughtUp, HookBeforePromote, HookAfterPromote, HookRollback, HookRetire, HookBatchFailed, HookBatchLate}
 }
 
-// HookFacts are what a hook is told. Its JSON is documented and only ever grows.
+// HookFacts are the facts about an event that a hook receives. Its JSON is documented; fields are only added.
 type HookFacts struct {
 	Schema      int       `json:"schema"` // 1
 	ID          int64     `json:"id"`     // of the event: the same at every repetition
@@ -36,7 +41,7 @@ type HookFacts struct {
 	GitRevision string    `json:"git_revision"`
 }
 
-// HookOutcome is how one run of a hook ended.
+// HookOutcome is the result of one run of a hook.
 type HookOutcome struct {
 	Hook    string  `json:"hook"`
 	OK      bool    `json:"ok"`
@@ -44,4 +49,17 @@ type HookOutcome struct {
 	Output  string  `json:"output"` // its end, at most 4 kB
 	Tries   int     `json:"tries"`
 	Seconds float64 `json:"seconds"`
+}
+
+// mostOfLine bounds the part of a hook's output line that an error repeats, in characters.
+const mostOfLine = 300
+
+// Why returns the reason with the last line that the hook printed, which explains more than its exit status.
+func (o HookOutcome) Why() string {
+	lines := strings.Split(strings.TrimSpace(o.Output), "\n")
+	last := []rune(strings.TrimSpace(lines[len(lines)-1]))
+	if len(last) == 0 {
+		return o.Reason
+	}
+	return o.Reason + ": " + string(last[:min(len(last), mostOfLine)])
 }

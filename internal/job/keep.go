@@ -6,12 +6,16 @@ import (
 	"time"
 )
 
-// Keep is how long the rows of a version are kept, by their first time key.
+// Keep defines how long the rows of a version are kept, by their first time key.
 type Keep struct {
-	Column string        `json:"column"`
-	Type   string        `json:"type"`          // of Column: date, timestamp without time zone or timestamp with time zone
-	For    time.Duration `json:"for,omitempty"` // 0: for ever, from From on
-	// From is before which rows were deleted while For was shorter: what comes late for them would be parts of rows.
+	Column string `json:"column"`
+	// of Column: date, timestamp without time zone or timestamp with time zone
+	Type string        `json:"type"`
+	For  time.Duration `json:"for,omitempty"` // 0: without limit, from From on
+	// ByRecord reports that no value of Column is later than the timestamp of the record it comes from.
+	ByRecord bool `json:"by_record,omitempty"`
+	// From is the time before which rows were deleted while For was shorter. Late records for such rows would produce
+	// incomplete rows.
 	From *time.Time `json:"from,omitempty"`
 }
 
@@ -34,5 +38,5 @@ func (k Keep) Cutoff() string {
 	return at
 }
 
-// Limits says that some rows are expired.
+// Limits reports whether some rows are expired.
 func (k *Keep) Limits() bool { return k != nil && (k.For > 0 || k.From != nil) }

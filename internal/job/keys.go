@@ -20,14 +20,16 @@ func specKeys(s *Spec) strict.Value {
 		strict.Key{Name: "distinct_max", Value: strict.Int(&s.DistinctMax, 1, 10_000)},
 		strict.Key{Name: "serve", Required: true, Value: serveKeys(&s.Serve)},
 		strict.Key{Name: "checks", Value: checkList(&s.Checks)},
+		strict.Key{Name: "archive", Value: archiveKeys(&s.Archive)},
+		strict.Key{Name: "batch", Value: batchKeys(&s.Batch)},
 		strict.Key{Name: "replay", Value: strict.Mapping(
 			strict.Key{Name: "start", Value: startValue(&s.Replay)},
 			strict.Key{Name: "workers", Value: strict.Int(&s.Replay.Workers, 0, 1024)},
 			strict.Key{Name: "max_rate", Value: strict.Written("rate", &s.Replay.MaxRate, ParseRate)},
+			strict.Key{Name: "source", Value: strict.OneOf(&s.Replay.Source, SourceAuto, SourceLog, SourceArchive)},
 		)},
 		strict.Key{Name: "live", Value: strict.Mapping(
 			strict.Key{Name: "every", Value: duration(&s.Live.Every, 10*time.Millisecond, time.Minute)},
-			strict.Key{Name: "lanes", Value: strict.Int(&s.Live.Lanes, 1, MaxLanes)},
 		)},
 		strict.Key{Name: "ready", Value: strict.Mapping(
 			strict.Key{Name: "max_lag_time", Value: duration(&s.Ready.MaxLagTime, time.Millisecond, maxDays)},
@@ -53,20 +55,31 @@ func sourceKeys(s *Source) strict.Value {
 // Formats lists the formats of a record's value that the job file knows.
 func Formats() []string { return []string{"json", "avro", "protobuf", "debezium", "csv", "raw"} }
 
-// onErrorValue takes fail, or {dead_letter: {max: 0.1%}}.
+// The words of on_error.tombstones.
+const (
+	tombstonesSkip     = "skip"
+	tombstonesSetAside = "dead_letter"
+)
+
+// onErrorValue takes fail, or {dead_letter: {max: 0.1%}, tombstones: skip}.
 func onErrorValue(o *OnError) strict.Value {
-	var word string
+	var word, tombstones string
 	fail := strict.Parsed("fail", &word, func(text string) (string, error) {
 		if text != "fail" {
-			return "", strict.Want(fmt.Sprintf("unknown value %q", text), "write fail, or {dead_letter: {max: 0.1%}}")
+			return "", strict.Want(fmt.Sprintf("unknown value %q", text),
+				"write fail, or a mapping: {dead_letter: {max: 0.1%}}, {tombstones: skip}")
 		}
 		return text, nil
 	})
 	return strict.Either(
 		strict.Then(fail, func(*strict.Document, string) { o.Fail, o.Max = true, 0 }),
-		strict.Mapping(strict.Key{Name: "dead_letter", Required: true, Value: strict.Mapping(
-			strict.Key{Name: "max", Value: strict.Written("percentage", &o.Max, ParsePercentage)},
-		)}),
+		filled("key", strict.Mapping(
+			strict.Key{Name: "dead_letter", Value: strict.Mapping(
+				strict.Key{Name: "max", Value: strict.Written("percentage", &o.Max, ParsePercentage)},
+			)},
+			strict.Key{Name: "tombstones", Value: strict.Then(strict.OneOf(&tombstones, tombstonesSkip, tombstonesSetAside),
+				func(*strict.Document, string) { o.SkipTombstones = tombstones == tombstonesSkip })},
+		)),
 	)
 }
 
@@ -74,7 +87,7 @@ func serveKeys(s *Serve) strict.Value {
 	return strict.Mapping(
 		strict.Key{Name: "view", Required: true, Value: strict.Parsed("view name", &s.View, ParseViewName)},
 		strict.Key{Name: "columns", Value: serveColumnMap(&s.Columns)},
-		strict.Key{Name: "where", Value: strict.Text(&s.Where)},
+		strict.Key{Name: "where", Value: strict.Parsed("condition", &s.Where, condition)},
 		strict.Key{Name: "key", Value: nameList(&s.Key)},
 		strict.Key{Name: "order_by", Value: strict.Parsed("column name", &s.OrderBy, columnName)},
 		strict.Key{Name: "indexes", Value: indexList(&s.Indexes)},

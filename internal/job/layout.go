@@ -2,12 +2,12 @@ package job
 
 import "strings"
 
-// Shape says how records become rows of the version table.
+// Shape tells how records become rows of the version table.
 type Shape string
 
 // The shapes of a query.
 const (
-	Rollup Shape = "rollup" // one row a group key and lane, states merged
+	Rollup Shape = "rollup" // one row for each group key, states merged
 	Rows   Shape = "rows"   // the rows of the query, appended; their key is their place in the log
 	Latest Shape = "latest" // one row a key: the latest
 
@@ -22,12 +22,22 @@ const (
 	OffsetColumn    = "_offset"
 	NthColumn       = "_n" // which of the record's rows
 
-	OrderColumn   = "_order"   // the value of serve.order_by, when it is declared
-	PlaceColumn   = "_place"   // record time, topic, partition and offset as a text that sorts like them; no time beside OrderColumn
-	DeletedColumn = "_deleted" // the latest record was a tombstone: the view hides the row
+	OrderColumn = "_order" // the value of serve.order_by, when it is declared
+	// topic, partition and offset as a text that sorts like them, behind the record time, or before it beside
+	// OrderColumn
+	PlaceColumn   = "_place"
+	DeletesColumn = "_deletes" // where tombstones of the key are, by partition: Layout.Hidden reads it
 )
 
-// Ordered says that a declared column decides which row of a key is the latest.
+// The columns of a version of mode lambda beside those of its layout.
+const (
+	// EpochColumn is the last column of the table: the generation that was the newest when the row was written.
+	EpochColumn = "_epoch"
+	// GenerationColumn is the last column of the batch table: what it is partitioned by.
+	GenerationColumn = "_generation"
+)
+
+// Ordered reports whether a declared column decides which row of a key is the latest.
 func (l Layout) Ordered() bool {
 	for _, s := range l.States {
 		if s.Name == OrderColumn {
@@ -37,9 +47,9 @@ func (l Layout) Ordered() bool {
 	return false
 }
 
-// Layout is the stored form of one version: what its table looks like, how two states of a key merge and how the view
-// reads them. internal/query derives it; it is kept in version.layout, and serving and speedlayer work from it alone.
-// Every SQL text in it is PostgreSQL. Column names in it are not quoted; SQL texts are.
+// Layout is the stored form of one version: the columns of its table, how two states of a key merge and how the view
+// reads them. internal/query derives it, and version.layout stores it; serving and speedlayer need nothing else. Every
+// SQL text in it is PostgreSQL. Column names in it are not quoted; SQL texts are.
 type Layout struct {
 	Shape Shape `json:"shape"`
 	// Keys are the key columns in the order of the unique index: time keys first, then as in the query.
@@ -50,15 +60,17 @@ type Layout struct {
 	View []ViewColumn `json:"view"`
 	// Where is serve.where, or empty.
 	Where string `json:"where,omitempty"`
-	// Keep is how long rows are kept; nil: for ever.
+	// Hidden is the condition over a stored row, aliased s, under which readers do not see it, or empty.
+	Hidden string `json:"hidden,omitempty"`
+	// Keep defines how long rows are kept; nil: without limit.
 	Keep *Keep `json:"keep,omitempty"`
 	// Indexes are more indexes of the version table, by column.
 	Indexes [][]string `json:"indexes,omitempty"`
-	// Lanes is how many rows a key may have in the version table; readers see them merged. 0 means 1.
-	Lanes int `json:"lanes,omitempty"`
+	// Lambda marks a version of mode lambda: a batch table of generations beside its table, whose rows have an epoch.
+	Lambda bool `json:"lambda,omitempty"`
 }
 
-// KeyColumn is one column of the group key. A rollup without GROUP BY has none: its table has at most one row a lane.
+// KeyColumn is one column of the group key. A rollup without GROUP BY has none: its table has at most one row.
 type KeyColumn struct {
 	Name string `json:"name"`
 	Type string `json:"type"` // PostgreSQL type, with COLLATE "C" for text
@@ -92,13 +104,18 @@ type ViewColumn struct {
 	Computed bool `json:"computed,omitempty"`
 }
 
-// LaneColumn is the name of the lane column of a rollup's version table: partition modulo the version's lanes.
-const LaneColumn = "lane"
+// KeyNames are the names of the key columns, in the order of the unique index.
+func (l Layout) KeyNames() []string {
+	names := make([]string, len(l.Keys))
+	for i, k := range l.Keys {
+		names[i] = k.Name
+	}
+	return names
+}
 
 // StagedColumns are the columns of a row of partial states, in the order in which query.Rows yields them and
-// staging stores them: lane, keys, states.
+// staging stores them: keys, then states.
 func (l Layout) StagedColumns() (names, types []string) {
-	names, types = []string{LaneColumn}, []string{"smallint"}
 	for _, k := range l.Keys {
 		names, types = append(names, k.Name), append(types, k.Type)
 	}
@@ -106,6 +123,15 @@ func (l Layout) StagedColumns() (names, types []string) {
 		names, types = append(names, s.Name), append(types, s.Type)
 	}
 	return names, types
+}
+
+// ViewNames are the names of the columns that readers see.
+func (l Layout) ViewNames() []string {
+	names := make([]string, len(l.View))
+	for i, v := range l.View {
+		names[i] = v.Name
+	}
+	return names
 }
 
 // Audited is the layout with the hidden key of appended rows as columns of the view: rows of the same values are told apart.

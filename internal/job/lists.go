@@ -1,7 +1,9 @@
 package job
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -18,7 +20,7 @@ func texts(to *[]string, kind string, check func(string) (string, error)) strict
 		var one string
 		return strict.Then(strict.Parsed(kind, &one, check), func(d *strict.Document, path string) {
 			if contains(*to, one) {
-				d.RefuseAt(path, fmt.Sprintf("%s %q stands twice", kind, one), "keep one of the two")
+				d.RefuseAt(path, fmt.Sprintf("%s %q occurs twice", kind, one), "keep one of the two")
 				return
 			}
 			*to = append(*to, one)
@@ -55,10 +57,16 @@ func indexList(to *[][]string) strict.Value {
 	})
 }
 
-// columnMap takes NAME: TYPE or NAME: {type: TYPE, unit: UNIT}, in the order of the file.
+// columnMap takes NAME: TYPE, or NAME with a mapping of the type and where the value is, in the order of the file.
 func columnMap(to *[]Column) strict.Value {
 	names := map[string]string{}
 	columns := strict.Named("mapping of column names to types", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
+		if strings.HasPrefix(name, "_") {
+			d.Refuse(key, path, fmt.Sprintf("the column name %q begins with _", name),
+				"names with _ in front are kept for kappactl; give the column another name and say which field it reads: "+
+					cmp.Or(strings.TrimLeft(name, "_"), "value")+": {type: text, field: "+name+"}")
+			return strict.Value{}, false
+		}
 		if !freshColumn(d, names, name, path, key) {
 			return strict.Value{}, false
 		}
@@ -67,6 +75,13 @@ func columnMap(to *[]Column) strict.Value {
 			if c.Unit != "" && c.Type != timestampType && c.Type != timestamptzType {
 				d.RefuseAt(path+".unit", "a unit on a column of type "+c.Type, "remove it; only timestamp and timestamptz can be epoch numbers")
 				return
+			}
+			if d.Node(path+".field") != nil && d.Node(path+".path") != nil {
+				d.RefuseAt(path+".path", "the column has both field and path", "keep path: it leads to fields at the top as well")
+				return
+			}
+			if c.Path == PathText([]Step{{Name: name, Index: -1}}) {
+				c.Path = "" // where the value is without it
 			}
 			*to = append(*to, c)
 		}), true
@@ -78,9 +93,14 @@ func columnMap(to *[]Column) strict.Value {
 }
 
 func typeKeys(c *Column) strict.Value {
+	var field string
 	return strict.Mapping(
 		strict.Key{Name: "type", Required: true, Value: strict.Parsed("type", &c.Type, ParseType)},
-		strict.Key{Name: "unit", Value: strict.OneOf(&c.Unit, "s", "ms", "us")},
+		strict.Key{Name: "unit", Value: strict.OneOf(&c.Unit, "s", "ms", "us", "ns")},
+		strict.Key{Name: "field", Value: strict.Then(strict.Text(&field), func(*strict.Document, string) {
+			c.Path = PathText([]Step{{Name: field, Index: -1}})
+		})},
+		strict.Key{Name: "path", Value: strict.Parsed("path", &c.Path, pathText)},
 	)
 }
 
@@ -120,7 +140,7 @@ func serveColumnMap(to *[]ServeColumn) strict.Value {
 			return strict.Value{}, false
 		}
 		c := ServeColumn{Name: name}
-		return strict.Then(strict.Text(&c.Expr), func(*strict.Document, string) { *to = append(*to, c) }), true
+		return strict.Then(strict.Parsed("expression", &c.Expr, expression), func(*strict.Document, string) { *to = append(*to, c) }), true
 	})
 	columns.Schema["additionalProperties"] = strict.Text(new(string)).Schema
 	return columns

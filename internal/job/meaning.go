@@ -1,6 +1,6 @@
 package job
 
-// meaning is one sentence about the key at path, which editors show; docs/job-file.md says more.
+// meaning returns one sentence about the key at path for editors; docs/job-file.md has the details.
 func meaning(path string) string {
 	return map[string]string{
 		"":                                "One job: what it reads, how it computes, and how its results are served.",
@@ -11,12 +11,15 @@ func meaning(path string) string {
 		"source.topics":                   "One topic, or many of the same shape.",
 		"source.format":                   "How record values are written. Default: json.",
 		"source.columns":                  "The fields of a record's value, with PostgreSQL type names.",
-		"source.columns.NAME":             "The field's type; a mapping when it needs a unit.",
+		"source.columns.NAME":             "The field's type; a mapping to name a unit, or where the value is.",
 		"source.columns.NAME.type":        "The field's PostgreSQL type.",
-		"source.columns.NAME.unit":        "For a time that is sent as an epoch number: s, ms or us.",
+		"source.columns.NAME.unit":        "For a time that is sent as an epoch number: s, ms, us or ns.",
+		"source.columns.NAME.field":       "The name of the field, when it is not the column's.",
+		"source.columns.NAME.path":        "JSONPath of the value, of names and indexes: $.payload.items[0].price.",
 		"source.on_error":                 "What happens to a record that cannot be processed: fail, or set aside as a dead letter.",
 		"source.on_error.dead_letter":     "Set such records aside.",
 		"source.on_error.dead_letter.max": "The largest share of dead letters with which a version is healthy. Default: 0.1%.",
+		"source.on_error.tombstones":      "What happens to records without a value: dead_letter, or skip to leave them out. Default: dead_letter.",
 		"query":                           "DuckDB SQL: one SELECT over the relation source.",
 		"distinct_max":                    "How many different values count(DISTINCT x) and histogram(x) count in a row; with more they are NULL. Needed by both.",
 		"serve":                           "How results are served.",
@@ -43,14 +46,29 @@ func meaning(path string) string {
 		"checks[].when":                   "Before the flip, in the rollback window after it, or both. Default: before.",
 		"checks[].every":                  "How often it runs after the flip. Default: 1m.",
 		"checks[].timeout":                "How long it may take. Default: 30s.",
+		"archive":                         "Keep the raw records of the topics beyond their retention, as Parquet files.",
+		"archive.location":                "Where the files are: file:///PATH, a folder that every agent sees, or s3://BUCKET/PREFIX. Default: that of the settings.",
+		"archive.roll":                    "When a file is complete: the first of the two.",
+		"archive.roll.every":              "At the latest this long after the file before. Default: 1h.",
+		"archive.roll.size":               "At about this size. Default: 64MB.",
+		"batch":                           "With mode: lambda: when batch generations are computed and which of them are kept.",
+		"batch.schedule":                  "When a run begins: five fields of cron, a word such as @daily, or @every 6h. Default: only by command.",
+		"batch.zone":                      "The time zone of the schedule: a name of the IANA database. Default: UTC.",
+		"batch.missed":                    "What happens to runs that were missed: run_once, skip or all. Default: run_once.",
+		"batch.overlap":                   "What happens to a run that is due while another is under way: skip or queue_one. Default: skip.",
+		"batch.keep_generations":          "How many generations are kept beside the live one, for a rollback. Default: 2.",
+		"batch.full_every":                "How long runs may build on the live generation before one computes from scratch again; 0s: each does. Default: 0s.",
+		"batch.max_changed":               "The largest share of keys that may differ between a generation and what readers see. Default: 0%.",
+		"batch.compare":                   "Compare a generation with what readers see before it is shown: on or off. Default: on.",
+		"batch.missed_after":              "How late a run may begin before it counts as missed. Default: 10m.",
 		"replay":                          "How history is read.",
 		"replay.start":                    "earliest, latest, a time, a time back (-30d), or offsets. Default: earliest.",
 		"replay.start.offsets":            "A start point as TOPIC/PARTITION: OFFSET.",
 		"replay.workers":                  "Workers over all agents; 0 is one a CPU.",
 		"replay.max_rate":                 "Bytes a second over all workers; 0 is no limit.",
+		"replay.source":                   "Where records are read from: auto, log or archive. Default: auto.",
 		"live":                            "How new records are taken up.",
 		"live.every":                      "How often results are committed. Default: 250ms.",
-		"live.lanes":                      "Over how many rows a rollup's key is spread, by partition, so that agents do not wait for each other. Default: 1.",
 		"ready":                           "When a version counts as caught up, on every partition.",
 		"ready.max_lag_time":              "At most this far behind in time. Default: 5s.",
 		"ready.max_lag":                   "Or at most this many unread records; 0: only the time counts.",
@@ -68,5 +86,6 @@ func meaning(path string) string {
 		"tests[].given[].partition":       "Its partition. Default: 0.",
 		"tests[].given[].headers":         "Its headers as NAME: TEXT. Default: none.",
 		"tests[].expect":                  "The rows that come out; columns left out are not compared.",
+		"tests[].dead_letters":            "The given records that become dead letters, counted from 1. Default: those that decoding refuses.",
 	}[path]
 }

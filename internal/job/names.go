@@ -134,7 +134,7 @@ func oneIdentifier(text, rest string) (part, after string, err error) {
 	return "", "", strict.Want(fmt.Sprintf("a double quote is not closed in %s", text), "close it")
 }
 
-// versionTable says that name is that of a version's table or of one derived from it.
+// versionTable reports whether name is that of a version's table or of one derived from it.
 func versionTable(job Name, name string) bool { return strings.HasPrefix(name, string(job)+"__") }
 
 // cutPartition reads the topic of TOPIC/PARTITION.

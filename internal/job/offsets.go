@@ -2,8 +2,8 @@ package job
 
 import "time"
 
-// PartitionFacts is what the broker says about one partition at one moment. Offsets are -1 when they could not be read;
-// Err then says why.
+// PartitionFacts are the broker's facts about one partition at one moment. Offsets are -1 if they could not be read;
+// Err then has the cause.
 type PartitionFacts struct {
 	Partition
 	LeaderEpoch int32
@@ -13,17 +13,23 @@ type PartitionFacts struct {
 	Err         error
 }
 
-// TopicFacts is what the broker says about a topic.
+// TopicFacts are the broker's facts about a topic.
 type TopicFacts struct {
 	Name            string
 	ID              TopicID
 	Partitions      []PartitionFacts
 	Compacted       bool
-	RetentionMS     int64 // -1: kept for ever
+	RetentionMS     int64 // -1: kept without limit
 	RetentionBytes  int64 // -1: no limit
 	MaxMessageBytes int64
 	// DeleteRetentionMS is how long a compacted topic keeps tombstones; -1: unknown.
 	DeleteRetentionMS int64
+}
+
+// PartitionRange is a range of offsets of one partition.
+type PartitionRange struct {
+	Partition
+	Range
 }
 
 // Frozen is one partition's part of a replay: the range to read as segments.
@@ -35,7 +41,7 @@ type Frozen struct {
 	SplitAt int64
 }
 
-// Fault is why a partition of a version cannot go on. An empty Kind is no fault.
+// Fault is why a partition of a version cannot continue. An empty Kind means no fault.
 type Fault struct {
 	Kind   FaultKind `json:"kind"`
 	Detail string    `json:"detail"`
@@ -50,12 +56,21 @@ type FaultKind string
 const (
 	FaultNone      FaultKind = ""
 	FaultGap       FaultKind = "gap"       // the log no longer holds offsets that are needed
-	FaultRecreated FaultKind = "recreated" // the topic was deleted and made again
-	FaultMissing   FaultKind = "missing"   // the topic is gone
+	FaultRecreated FaultKind = "recreated" // the topic was deleted and recreated
+	FaultMissing   FaultKind = "missing"   // the topic does not exist
 	FaultQuery     FaultKind = "query"     // PARTIAL or the merge raised an error
 	FaultRecord    FaultKind = "record"    // on_error: fail met a record that cannot be processed
 	FaultTooLarge  FaultKind = "too_large" // a record over the client's limits
+	FaultArchive   FaultKind = "archive"   // a file of the archive is damaged or missing
+	FaultTable     FaultKind = "table"     // the version's table is not as it was created
 )
+
+// Positions are the partitions of a version with a digest that detects changes.
+type Positions struct {
+	All    []Position
+	Digest int64
+	Known  bool // false: they were not read yet
+}
 
 // Position is one partition of one version, as speedlayer keeps it.
 type Position struct {

@@ -8,16 +8,28 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/kappactl/kappactl/internal/job/strict"
 )
 
-// Read reads the job file at path. A file that cannot be read or is wrong is Problems.
+// Read reads the job file at path, which has no variables but those with a default. A file that cannot be read or is
+// wrong is Problems.
 func Read(path string) (*Spec, error) {
-	text, err := os.ReadFile(path)
+	text, err := ReadText(path)
 	if err != nil {
-		return nil, Problems{{File: path, Cause: unreadable(err), Cure: "give the path of a job file"}}
+		return nil, err
 	}
 	return Parse(path, text)
+}
+
+// ReadText reads the file at path. One that cannot be read is Problems.
+func ReadText(path string) ([]byte, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, Problems{{File: path, Cause: unreadable(err), Cure: "give the path of a file that can be read"}}
+	}
+	return text, nil
 }
 
 func unreadable(err error) string {
@@ -28,15 +40,24 @@ func unreadable(err error) string {
 	return "cannot be read: " + err.Error()
 }
 
-// Parse reads the text of a job file; file is its name in Problems, which list every fault of the text.
-func Parse(file string, text []byte) (*Spec, error) {
+// Parse reads the text of a job file that has no variables but those with a default; file is its name in Problems,
+// which list every fault of the text.
+func Parse(file string, text []byte) (*Spec, error) { return ParseWith(file, text, Variables{}) }
+
+// ParseWith reads the text of a job file and replaces its variables.
+func ParseWith(file string, text []byte, vars Variables) (*Spec, error) {
 	s := defaults()
 	s.File, s.Text = file, text
-	doc := strict.Read(text, specKeys(s))
+	x := expander{Variables: vars, spec: s, nodes: map[*yaml.Node]expanded{}}
+	var root *yaml.Node
+	doc := strict.ReadPrepared(text, specKeys(s), func(d *strict.Document, n *yaml.Node) {
+		x.doc, root = d, n
+		x.tree(n, "")
+	})
 	if len(doc.Faults) == 0 {
 		rules(s, doc)
 	}
-	s.places = placesOf(doc)
+	s.places = placesOf(doc, x.nodes)
 	if len(doc.Faults) > 0 {
 		ps := make(Problems, len(doc.Faults))
 		for i, f := range doc.Faults {
@@ -44,7 +65,10 @@ func Parse(file string, text []byte) (*Spec, error) {
 		}
 		return nil, ps
 	}
-	return s, nil
+	var err error
+	s.Variables = x.names()
+	s.Expanded, err = x.text(root, text)
+	return s, err
 }
 
 // The defaults of a check.
@@ -53,7 +77,7 @@ const (
 	DefaultCheckTimeout = 30 * time.Second
 )
 
-// defaults is the job file that says nothing.
+// defaults returns the Spec of an empty job file.
 func defaults() *Spec {
 	return &Spec{
 		Mode:       Kappa,
@@ -66,15 +90,15 @@ func defaults() *Spec {
 	}
 }
 
-// Keys lists the path and the type of every key that a job file may have; [] stands for the items of a list. The
-// reference and the tests are kept in step with it.
+// Keys returns path and type of every key that a job file may have; [] marks the items of a list. Tests keep the
+// reference in sync with it.
 func Keys() []KeyInfo { return keysOf(specKeys(defaults()), "") }
 
 // KeyInfo describes one key of the job file.
 type KeyInfo struct {
 	Path     string // source.on_error, checks[].name
 	Type     string
-	Required bool // within the mapping that it stands in
+	Required bool // within its mapping
 }
 
 func keysOf(v strict.Value, path string) []KeyInfo {
@@ -90,17 +114,28 @@ func keysOf(v strict.Value, path string) []KeyInfo {
 	return out
 }
 
-// rules checks what one value alone cannot show; it runs on files whose values are all right.
+// rules checks conditions between several values. It runs only on files whose single values are valid.
 func rules(s *Spec, d *strict.Document) {
 	if s.Serve.OrderBy != "" && len(s.Serve.Key) == 0 {
 		d.RefuseAt("serve.order_by", "order_by without a key", "add serve.key, or remove order_by: it decides which record of a key is the latest")
 	}
+	if s.Source.OnError.SkipTombstones && len(s.Serve.Key) > 0 {
+		d.RefuseAt("source.on_error.tombstones", "tombstones are skipped, and with serve.key they delete", "remove it: the tombstone of a key deletes its row")
+	}
 	if n := versionTable(s.Job, s.Serve.View.Name); n {
 		d.RefuseAt("serve.view", fmt.Sprintf("the name %s is kept for a version's table", s.Serve.View.Name), "give the view a name that does not begin with "+string(s.Job)+"__")
+	}
+	if s.Mode == Lambda && s.Archive == nil {
+		d.RefuseAt("mode", "lambda without an archive",
+			"add archive: {location: file:///PATH}: batch generations are computed from it; or write mode: kappa")
+	}
+	if s.Replay.Source == SourceArchive && s.Archive == nil {
+		d.RefuseAt("replay.source", "replay.source: archive without an archive", "add archive: {location: file:///PATH}, or write auto or log")
 	}
 	if cause := rawColumn(s.Source); cause != "" {
 		d.RefuseAt("source.columns", cause, "declare one column of type text, bytea, json or jsonb: it takes the whole value")
 	}
+	noPaths(s.Source, d)
 	for i, t := range s.Tests {
 		for j, g := range t.Given {
 			if g.Topic != "" && !contains(s.Source.Topics, g.Topic) {
@@ -115,7 +150,25 @@ func rules(s *Spec, d *strict.Document) {
 	}
 }
 
-// rawColumn says why the columns cannot take a whole value, for format raw.
+// noPaths refuses paths in formats whose values have no fields with names.
+func noPaths(s Source, d *strict.Document) {
+	cure := "remove it; in csv a column is the field at its position, whatever its name"
+	switch s.Format {
+	case "json":
+		return
+	case "raw":
+		cure = "remove it: the column is the whole value; or write format: json when values are JSON objects"
+	}
+	for _, c := range s.Columns {
+		for _, key := range []string{".field", ".path"} {
+			if at := "source.columns." + c.Name + key; d.Node(at) != nil {
+				d.RefuseAt(at, "format "+s.Format+" has no fields with names", cure)
+			}
+		}
+	}
+}
+
+// rawColumn returns why the columns cannot take a whole value, for format raw.
 func rawColumn(s Source) string {
 	if s.Format != "raw" {
 		return ""

@@ -1,6 +1,6 @@
 package job
 
-// Phase is where a version stands in its life. Which phase follows which is reprocess.Next.
+// Phase is the phase of a version's life. reprocess/ledger defines which phase follows which.
 type Phase string
 
 // The phases of a version, in order, then the two side ends.
@@ -26,15 +26,15 @@ func Phases() []Phase {
 	}
 }
 
-// Ended says that nothing follows this phase.
+// Ended reports whether this phase is final.
 func (p Phase) Ended() bool { return p == Retired || p == Aborted || p == Failed }
 
-// Consumes says that a version in this phase follows its topics live.
+// Consumes reports whether a version in this phase follows its topics live.
 func (p Phase) Consumes() bool {
 	return p == CatchingUp || p == CaughtUp || p == Verified || p == Live || p == Standby
 }
 
-// DeploymentState is where one roll-out stands.
+// DeploymentState is the state of one deployment.
 type DeploymentState string
 
 // The states of a deployment; the last five are its ends.
@@ -54,12 +54,12 @@ func DeploymentStates() []DeploymentState {
 	return []DeploymentState{RollingOut, Waiting, Observing, Settled, RolledBack, DeployAborted, DeployFailed, Superseded}
 }
 
-// Ended says that nothing follows this state.
+// Ended reports whether this state is final.
 func (s DeploymentState) Ended() bool {
 	return s == Settled || s == RolledBack || s == DeployAborted || s == DeployFailed || s == Superseded
 }
 
-// Verdict is why a version, or one partition of it, is or is not ready.
+// Verdict tells whether a version, or one partition of it, is ready, or why not.
 type Verdict string
 
 // The verdicts; the first that matches wins, in this order.

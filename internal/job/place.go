@@ -10,34 +10,44 @@ import (
 	"github.com/kappactl/kappactl/internal/job/strict"
 )
 
-// place is where in the file a value stands; line and column from 1, columns in characters.
+// place is the position of a value in the file; line and column from 1, columns in characters.
 type place struct {
 	line, column int
 	style        yaml.Style
-	text         string // of a scalar
+	text         string   // of a scalar, as in the file
+	expanded     expanded // of a scalar with variables
 }
 
-func placesOf(d *strict.Document) map[string]place {
+func placesOf(d *strict.Document, variables map[*yaml.Node]expanded) map[string]place {
 	places := map[string]place{}
 	for _, path := range d.Paths() {
 		n := d.Node(path)
-		at := place{line: n.Line, column: n.Column, style: n.Style}
-		if n.Kind == yaml.ScalarNode {
-			at.text = n.Value
+		at := placeOf(n)
+		if e, found := variables[n]; found {
+			at.text, at.expanded = e.raw, e
 		}
 		places[path] = at
 	}
 	return places
 }
 
-// Where is the place of the value at path (query, source.columns.ts, checks[0].sql), or of the closest one above it. Both
-// are 0 when the Spec was not read from a file.
+// placeOf is the place of a node whose variables are not replaced.
+func placeOf(n *yaml.Node) place {
+	at := place{line: n.Line, column: n.Column, style: n.Style}
+	if n.Kind == yaml.ScalarNode {
+		at.text = n.Value
+	}
+	return at
+}
+
+// Where is the place of the value at path (query, source.columns.ts, checks[0].sql), or of the closest one above it.
+// Both are 0 when the Spec was not read from a file.
 func (s *Spec) Where(path string) (line, col int) {
 	at, _ := s.place(path)
 	return at.line, at.column
 }
 
-// place finds path or what encloses it; found says that it is path itself.
+// place returns the place of path, or of the closest value that encloses it; found reports which.
 func (s *Spec) place(path string) (at place, found bool) {
 	for up := path; up != ""; {
 		if at, ok := s.places[up]; ok {
@@ -60,11 +70,12 @@ func (s *Spec) Problem(path, dialect, cause, cure string) Problem {
 	return p
 }
 
-// ProblemAt is a fault at a byte offset inside the text at path. When YAML wrote the text in a way that does not show where the
-// offset stands in the file (folded, or with escapes before it), the place is that of the whole text.
+// ProblemAt returns a fault at a byte offset inside the text at path. If YAML spells the text in a way that hides the
+// position of the offset (folded, or with escapes before it), the place is that of the whole text.
 func (s *Spec) ProblemAt(path string, offset int, dialect, cause, cure string) Problem {
 	p := s.Problem(path, dialect, cause, cure)
 	at, found := s.place(path)
+	offset = at.expanded.rawOffset(offset)
 	if !found || offset < 0 || offset > len(at.text) {
 		return p
 	}
@@ -161,5 +172,8 @@ func visible(r rune) rune {
 	case '\n':
 		return '·'
 	}
-	return printable(r)
+	if Steers(r) {
+		return '·'
+	}
+	return r
 }

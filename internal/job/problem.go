@@ -3,7 +3,6 @@ package job
 import (
 	"fmt"
 	"strings"
-	"unicode"
 )
 
 // Problem is one thing wrong with a job file: the place, the cause and the cure.
@@ -39,15 +38,7 @@ func (p Problem) String() string {
 	if p.Cure != "" {
 		b.WriteString("\n  fix: " + p.Cure)
 	}
-	return strings.Map(printable, b.String())
-}
-
-// printable keeps what a file says from steering the terminal.
-func printable(r rune) rune {
-	if unicode.IsControl(r) && r != '\n' && r != '\t' {
-		return '·'
-	}
-	return r
+	return Printable(b.String())
 }
 
 // Problems is the error of a wrong job file; it holds at least one Problem.

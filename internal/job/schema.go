@@ -8,8 +8,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job/strict"
 )
 
-// Schema is the JSON Schema (draft 2020-12) of the job file, made from the table of keys that Parse reads with. Every file
-// that Parse takes is valid by it; what one value alone cannot show is left to Parse.
+// Schema returns the JSON Schema (draft 2020-12) of the job file, built from the table of keys that Parse uses. Every
+// file that Parse accepts is valid by it; Parse also checks conditions that a single value cannot show.
 func Schema() ([]byte, error) {
 	root := specKeys(defaults()).Schema
 	describe(root, "")
@@ -50,7 +50,7 @@ func describe(s strict.Schema, path string) {
 	for _, c := range choices {
 		part := below(c)
 		describe(part, path)
-		delete(part, "description") // stands beside anyOf
+		delete(part, "description") // allowed next to anyOf
 	}
 }
 
@@ -59,7 +59,7 @@ func below(v any) strict.Schema {
 	return s
 }
 
-// patternOf is what a text of one kind must look like; it never refuses what Parse takes.
+// patternOf returns the pattern of texts of one kind; it never rejects what Parse accepts.
 func patternOf(kind string) string {
 	switch kind {
 	case "name":
@@ -70,8 +70,14 @@ func patternOf(kind string) string {
 		return `^(0|([0-9.]+(d|h|m|s|ms|us|µs|μs|ns))+)$`
 	case "percentage":
 		return percentPattern.String() + "|^0$"
+	case "size":
+		return `^[0-9]+(\.[0-9]+)? ?([kMGT]i?)?B$`
+	case "location":
+		return `^file:///.|` + bucketLocation.String()
 	case "rate":
 		return `^(0|[0-9]+(\.[0-9]+)? ?([kMGT]i?)?B ?/s)$`
+	case "path":
+		return `^\$.`
 	case "fail":
 		return `^fail$`
 	case "start point":

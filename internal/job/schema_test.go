@@ -94,7 +94,9 @@ func TestTheSchemaSeesWhatOneValueShows(t *testing.T) {
 		"numeric_without_precision", "unit_on_text", "view_in_pg_catalog", "view_of_a_version", "view_three_parts", "view_too_long",
 		"view_unclosed_quote", "view_upper_case", "blank_query", "tag", "merge_key", "anchor_and_alias", "long_line", "two_documents",
 		"several", "bad_indent", "control_character", "invalid_utf8", "replay_rate_unit", "unclosed_list", "unclosed_quote", "tab_indent",
-		"colon_in_value", "duplicate_column", "duplicate_key", "comment_only", "empty",
+		"tombstones_with_key", "path_and_field", "path_from_the_end", "path_of_csv", "path_of_raw", "path_odd_name", "path_wildcard", "field_of_csv",
+		"colon_in_value", "duplicate_column", "duplicate_key", "comment_only", "empty", "archive_roll", "replay_source_archive",
+		"lambda_without_archive", "batch_zone",
 	} {
 		unseen[name] = true
 	}

@@ -14,6 +14,8 @@ type Spec struct {
 	Serve       Serve         `json:"serve"`
 	Checks      []Check       `json:"checks,omitempty"`
 	Replay      Replay        `json:"replay"`
+	Archive     *Archive      `json:"archive,omitempty"` // nil: the job keeps no archive
+	Batch       *Batch        `json:"batch,omitempty"`   // nil: a job that is not Lambda, or its defaults
 	Live        LiveSettings  `json:"live"`
 	Ready       ReadySettings `json:"ready"`
 	Promote     PromoteMode   `json:"promote,omitempty"` // empty: auto for a job's first version, manual later
@@ -21,9 +23,12 @@ type Spec struct {
 	AutoRetire  bool          `json:"auto_retire"`
 	Tests       []Test        `json:"tests,omitempty"`
 
-	// File is the path the job was read from and Text its bytes, for errors and for the record.
+	// File is the path the job was read from and Text its bytes, for errors.
 	File string `json:"-"`
 	Text []byte `json:"-"`
+	// Expanded is Text with the values of its variables, for the record. Variables are their names, sorted.
+	Expanded  []byte   `json:"-"`
+	Variables []string `json:"-"`
 
 	places map[string]place
 }
@@ -37,7 +42,7 @@ const (
 	Lambda Mode = "lambda"
 )
 
-// PromoteMode says who flips the view.
+// PromoteMode decides who flips the view.
 type PromoteMode string
 
 // The two ways to promote.
@@ -54,18 +59,22 @@ type Source struct {
 	OnError OnError  `json:"on_error"`
 }
 
-// Column is one field of the record value with its PostgreSQL type name, in the order of the job file.
+// Column is a value inside a record's value, with its PostgreSQL type name. Columns are in the order of the job file.
 type Column struct {
 	Name string `json:"name"`
 	Type string `json:"type"`           // canonical: bigint, text, timestamp with time zone, numeric(10,2), …
-	Unit string `json:"unit,omitempty"` // s, ms or us for epoch numbers in a time column
+	Unit string `json:"unit,omitempty"` // s, ms, us or ns for epoch numbers in a time column
+	// Path is where the value is, as PathText writes it; empty: the member of the column's name.
+	Path string `json:"path,omitempty"`
 }
 
-// OnError says what happens to a record that cannot be processed.
+// OnError defines what happens to a record that cannot be processed.
 type OnError struct {
 	Fail bool `json:"fail"`
 	// Max is the largest share of dead letters that still counts as healthy: 0.001 for 0.1%.
 	Max float64 `json:"max"`
+	// SkipTombstones leaves records without a value out: they are neither rows nor dead letters.
+	SkipTombstones bool `json:"skip_tombstones,omitempty"`
 }
 
 // Serve is how results are served. Its SQL texts are PostgreSQL.
@@ -101,20 +110,14 @@ type Replay struct {
 	MaxRate int64  `json:"max_rate"` // bytes a second over all workers; 0 = no limit
 	// Offsets are explicit start offsets by "topic/partition"; nil otherwise.
 	Offsets map[string]int64 `json:"offsets,omitempty"`
+	// Source is where records are read from; empty: the file does not say, which means SourceAuto.
+	Source ReplaySource `json:"source,omitempty"`
 }
 
 // LiveSettings is how new records are committed.
 type LiveSettings struct {
 	Every time.Duration `json:"every"`
-	// Lanes is how many rows a rollup's key is spread over, by partition; 0 means 1.
-	Lanes int `json:"lanes,omitempty"`
 }
-
-// LaneCount is Lanes with its default.
-func (l LiveSettings) LaneCount() int { return max(l.Lanes, 1) }
-
-// MaxLanes is the largest number of lanes: readers merge as many rows a key.
-const MaxLanes = 64
 
 // ReadySettings is when a version counts as caught up: lag time or unread records within the limit, for StableFor.
 type ReadySettings struct {
@@ -128,4 +131,6 @@ type Test struct {
 	Name   string           `json:"name"`
 	Given  []Given          `json:"given"`
 	Expect []map[string]any `json:"expect"`
+	// DeadLetters are the given records that become dead letters, counted from 1; nil: the test does not say.
+	DeadLetters []int `json:"dead_letters,omitempty"`
 }

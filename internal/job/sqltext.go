@@ -57,7 +57,7 @@ func (s *sqlScanner) next() (token, bool) {
 	return t, true
 }
 
-// blank passes white space and comments and says whether a line ended in them.
+// blank skips white space and comments and reports whether a line ended in them.
 func (s *sqlScanner) blank() (newline bool) {
 	for s.rest != "" {
 		n := 0
@@ -129,7 +129,7 @@ func (s *sqlScanner) measure() (n int, literal bool) {
 	return 1, false
 }
 
-// quoted is the length of the literal or name that s begins with; the quote doubled stands for itself.
+// quoted returns the length of the literal or name that s begins with; a doubled quote represents itself.
 func quoted(s string, escapes bool) int {
 	quote := s[0]
 	for i := 1; i < len(s); i++ {

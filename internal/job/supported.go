@@ -1,14 +1,11 @@
 package job
 
-// Supported says which settings of a valid job file this release cannot honour, as Problems, or nil. Each line goes when
-// its feature comes; nothing that a file asks for is ignored in silence.
+// Supported returns Problems for the settings of a valid job file that this release does not support, or nil. A feature
+// that arrives removes its line; no setting is silently ignored.
 func (s *Spec) Supported() error {
 	var ps Problems
 	later := func(path, what, cure string) {
 		ps = append(ps, s.Problem(path, "", what+": not in this release", cure))
-	}
-	if s.Mode == Lambda {
-		later("mode", "the Lambda architecture (mode: lambda)", "write mode: kappa")
 	}
 	switch s.Source.Format {
 	case "json", "csv", "raw":

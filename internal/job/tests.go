@@ -11,7 +11,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job/strict"
 )
 
-// UnmarshalJSON reads a Test with its numbers as json.Number, as Parse gives them: 2^53 + 1 must stay what it is.
+// UnmarshalJSON reads a Test with its numbers as json.Number, like Parse, so that 2^53 + 1 keeps its value.
 func (t *Test) UnmarshalJSON(text []byte) error {
 	type plain Test
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -30,15 +30,27 @@ func testList(to *[]Test) strict.Value {
 			strict.Key{Name: "name", Required: true, Value: strict.Parsed("test name", &t.Name, labelName)},
 			strict.Key{Name: "given", Required: true, Value: givenList(&t.Given)},
 			strict.Key{Name: "expect", Required: true, Value: rowList(&t.Expect)},
+			strict.Key{Name: "dead_letters", Value: recordNumbers(&t.DeadLetters)},
 		)
 		return strict.Then(keys, func(d *strict.Document, path string) {
 			if names[t.Name] {
-				d.RefuseAt(path+".name", fmt.Sprintf("test %q stands twice", t.Name), "give each test a name of its own")
+				d.RefuseAt(path+".name", fmt.Sprintf("test %q occurs twice", t.Name), "give each test a name of its own")
 				return
 			}
 			names[t.Name] = true
 			*to = append(*to, t)
 		})
+	})
+}
+
+// maxGiven is the largest number of a given record.
+const maxGiven = 1_000_000
+
+// recordNumbers takes numbers of given records; an empty list is no dead letter.
+func recordNumbers(to *[]int) strict.Value {
+	return strict.Each(func() strict.Value {
+		var n int
+		return strict.Then(strict.Int(&n, 1, maxGiven), func(*strict.Document, string) { *to = append(*to, n) })
 	})
 }
 

@@ -15,8 +15,8 @@ const day = 24 * time.Hour
 
 var dayPart = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)d(.*)$`)
 
-// ParseDuration reads a duration as Go writes it, with d for days of 24 hours in front: 250ms, 5s, 1d12h, 90d. It takes no
-// negative one.
+// ParseDuration reads a duration in Go's syntax, optionally preceded by days of 24 hours: 250ms, 5s, 1d12h, 90d. It
+// rejects negative durations.
 func ParseDuration(text string) (time.Duration, error) {
 	wrong := strict.Want(fmt.Sprintf("%q is not a duration", text), "write a number and a unit: 250ms, 5s, 10m, 24h, 7d")
 	if text == "0" {

@@ -2,7 +2,7 @@ package job
 
 import "encoding/json"
 
-// ViewChange is what it takes to make a serving view read another version.
+// ViewChange describes how a serving view is changed to read another version.
 type ViewChange struct {
 	View   ViewName
 	To     Ref
@@ -11,4 +11,9 @@ type ViewChange struct {
 	// a job's first version.
 	Contract json.RawMessage
 	Grant    map[string][]string
+}
+
+// Version is the version that the view is made to read.
+func (c ViewChange) Version() Version {
+	return Version{Ref: c.To, Schema: c.View.Schema, Layout: c.Layout}
 }

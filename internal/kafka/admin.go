@@ -11,18 +11,20 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// callTimeout bounds every call of Admin.
+// callTimeout bounds each call of Admin.
 const callTimeout = 8 * time.Second
 
-// Admin asks the cluster for facts. It is safe for concurrent use; a process needs one.
+// Admin reads facts about the cluster: topics, offsets, groups, rights. It is safe for concurrent use; a process needs
+// only one.
 type Admin struct {
 	cl      *kgo.Client
 	brokers []string
 }
 
-// NewAdmin makes an Admin. It opens no connection.
+// NewAdmin creates an Admin. It opens no connection.
 func NewAdmin(c Config) (*Admin, error) {
 	cl, err := NewClient(c)
 	if err != nil {
@@ -31,10 +33,11 @@ func NewAdmin(c Config) (*Admin, error) {
 	return &Admin{cl: cl, brokers: c.Brokers}, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (a *Admin) Close() { a.cl.Close() }
 
-// call runs f with a deadline and tells a cluster that cannot be reached (*ConnectError) from one that refuses.
+// call runs f with a deadline. It returns a *ConnectError for a cluster that cannot be reached, and other errors
+// unchanged.
 func (a *Admin) call(ctx context.Context, f func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -53,13 +56,13 @@ func (a *Admin) call(ctx context.Context, f func(context.Context) error) error {
 	return connectError(a.brokers, err)
 }
 
-// Ping asks a broker for the least it can answer. A cluster that cannot be reached is a *ConnectError.
+// Ping sends a broker the smallest possible request. It returns a *ConnectError if the cluster cannot be reached.
 func (a *Admin) Ping(ctx context.Context) error {
 	_, err := a.ClusterID(ctx)
 	return err
 }
 
-// ClusterID is the cluster's own id.
+// ClusterID returns the cluster's id.
 func (a *Admin) ClusterID(ctx context.Context) (string, error) {
 	var id string
 	err := a.call(ctx, func(ctx context.Context) error {
@@ -70,8 +73,23 @@ func (a *Admin) ClusterID(ctx context.Context) (string, error) {
 	return id, err
 }
 
-// CreateTopic makes a topic with the cluster's default replication and waits until every partition has a leader. A name
-// that is taken is kerr.TopicAlreadyExists.
+// ClusterWithin is ClusterID for a person who waits: brokers that do not answer within patience, or before ctx ends,
+// are a *ConnectError.
+func (a *Admin) ClusterWithin(ctx context.Context, patience time.Duration) (string, error) {
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	id, err := a.ClusterID(short)
+	switch {
+	case err == nil || short.Err() == nil || errors.Is(ctx.Err(), context.Canceled):
+		return id, err
+	case ctx.Err() != nil:
+		return "", &ConnectError{Brokers: a.brokers, Err: ctx.Err()}
+	}
+	return "", &ConnectError{Brokers: a.brokers, Err: fmt.Errorf("no answer in %s", patience)}
+}
+
+// CreateTopic creates a topic with the cluster's default replication and waits until every partition has a leader. It
+// returns kerr.TopicAlreadyExists if the name is taken.
 func (a *Admin) CreateTopic(ctx context.Context, name string, partitions int32, configs map[string]string) error {
 	values := make(map[string]*string, len(configs))
 	for k, v := range configs {
@@ -84,12 +102,12 @@ func (a *Admin) CreateTopic(ctx context.Context, name string, partitions int32, 
 		return a.awaitLeaders(ctx, name, int(partitions))
 	})
 	if err != nil {
-		return fmt.Errorf("make topic %s: %w", name, err)
+		return fmt.Errorf("create topic %s: %w", name, err)
 	}
 	return nil
 }
 
-// awaitLeaders waits until a new topic can be used: brokers learn of it one after the other.
+// awaitLeaders waits until every partition of a new topic has a leader. Brokers learn of a topic one after another.
 func (a *Admin) awaitLeaders(ctx context.Context, name string, partitions int) error {
 	for try := 1; ; try++ {
 		m, err := requestMetadata(ctx, a.cl, []string{name})
@@ -99,13 +117,14 @@ func (a *Admin) awaitLeaders(ctx context.Context, name string, partitions int) e
 		if t := m.topics[name]; t.err == nil && len(t.parts) >= partitions && t.leaderless() == 0 {
 			return nil
 		}
-		if err := pause(ctx, backoff(try)); err != nil {
+		if err := retry.Sleep(ctx, backoff(try)); err != nil {
 			return err
 		}
 	}
 }
 
-// CommitGroup writes offsets to a consumer group without members, for other people's lag tools. Nothing reads them back.
+// CommitGroup commits offsets to a consumer group without members, for external lag tools. kappactl never reads them
+// back.
 func (a *Admin) CommitGroup(ctx context.Context, group string, next map[job.Partition]int64) error {
 	var offsets kadm.Offsets
 	for p, n := range next {
@@ -120,7 +139,7 @@ func (a *Admin) CommitGroup(ctx context.Context, group string, next map[job.Part
 	return nil
 }
 
-// DeleteGroup removes a consumer group; one that does not exist is fine.
+// DeleteGroup deletes a consumer group. A group that does not exist is not an error.
 func (a *Admin) DeleteGroup(ctx context.Context, group string) error {
 	err := a.call(ctx, func(ctx context.Context) error {
 		_, err := kadm.NewClient(a.cl).DeleteGroup(ctx, group)
@@ -130,16 +149,4 @@ func (a *Admin) DeleteGroup(ctx context.Context, group string) error {
 		return fmt.Errorf("delete group %s: %w", group, err)
 	}
 	return nil
-}
-
-// pause waits for d or until ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -282,3 +282,33 @@ func freeAddress(t *testing.T) string {
 	defer l.Close()
 	return l.Addr().String()
 }
+
+// TestOffsetsAndEpochAreOfOneMoment: metadata may be older than the offsets that are asked for with it; a range frozen so would seem
+// to be cut off where the older epoch ends.
+func TestOffsetsAndEpochAreOfOneMoment(t *testing.T) {
+	t.Parallel()
+	c := kafkatest.FakeCluster(t, kfake.NumBrokers(2))
+	p := newTopic(t, c.ListenAddrs(), 1, nil)[0]
+	kafkatest.Produce(t, c.ListenAddrs(), p.Topic, 0, "a")
+	a := newAdmin(t, c.ListenAddrs())
+	names := []string{p.Topic}
+	stale, err := requestMetadata(t.Context(), a.cl, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader := c.LeaderFor(p.Topic, 0)
+	for _, to := range []int32{1 - leader, leader} {
+		if err := c.MoveTopicPartition(p.Topic, 0, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kafkatest.Produce(t, c.ListenAddrs(), p.Topic, 0, "b")
+	facts, _, err := a.offsetsOnce(t.Context(), stale, names, atStart)
+	if err != nil || !errors.Is(facts[0].Err, kerr.FencedLeaderEpoch) || !retriable(facts) {
+		t.Errorf("%+v (%v): offsets of a later epoch than that of the metadata", facts, err)
+	}
+	facts, err = a.Offsets(t.Context(), names)
+	if err != nil || facts[0].Err != nil || facts[0].End != 2 || facts[0].LeaderEpoch <= stale.topics[p.Topic].parts[0].epoch {
+		t.Errorf("%+v (%v), want the end under the epoch now", facts, err)
+	}
+}

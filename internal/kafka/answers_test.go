@@ -62,7 +62,7 @@ func TestNextPassesAHoleUpToTheEnd(t *testing.T) {
 	}
 }
 
-// How long something else was odd, or how long ago there was an empty answer with an error behind it, says nothing about a hole.
+// Neither the duration of another condition nor an earlier empty answer followed by an error is evidence of a hole.
 func TestAHoleHasToBeSeenForItsOwnTime(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

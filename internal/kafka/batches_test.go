@@ -40,8 +40,8 @@ func answerWith(batches map[int64][]byte, end int64) func(*kmsg.FetchRequest, *k
 	}
 }
 
-// A batch that is damaged stops its partition, and what stands before it in the same answer is not held back by it.
-func TestWhatStandsBeforeADamagedBatchComes(t *testing.T) {
+// A damaged batch stops its partition; the batches before it in the same answer are delivered.
+func TestBatchesBeforeADamagedOneAreDelivered(t *testing.T) {
 	c := kafkatest.FakeCluster(t)
 	p := newTopic(t, c.ListenAddrs(), 1, nil)[0]
 	damaged := batchOf(2, "c", "d")

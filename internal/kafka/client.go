@@ -2,28 +2,46 @@ package kafka
 
 import (
 	"crypto/tls"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// Config says how to reach the brokers.
+// Config is the configuration of the connections to the brokers.
 type Config struct {
 	Brokers  []string    // HOST:PORT; the port defaults to 9092
 	ClientID string      // default kappactl
-	TLS      *tls.Config // nil: plain text; without a ServerName that of the broker's address
-	Login    *Login      // nil: nobody in particular
+	TLS      *tls.Config // nil: plain text; an empty ServerName means the broker's host name
+	Login    *Login      // nil: no SASL login
+	// FetchedBytes counts the bytes of fetch responses as received from the network; nil: not counted.
+	FetchedBytes *atomic.Int64
+}
+
+// fetchedBytes counts the bytes of fetch responses.
+type fetchedBytes struct{ sum *atomic.Int64 }
+
+var _ kgo.HookBrokerRead = fetchedBytes{}
+
+// OnBrokerRead is called by the client for each response.
+func (f fetchedBytes) OnBrokerRead(_ kgo.BrokerMetadata, key int16, read int, _, _ time.Duration, _ error) {
+	if key == kmsg.Fetch.Int16() {
+		f.sum.Add(int64(read))
+	}
 }
 
 const (
 	dialTimeout = 3 * time.Second
-	// readTimeout is how long a broker may take beyond the time that a request itself allows.
+	// readTimeout is how long a broker may take beyond the wait that the request itself allows.
 	readTimeout = 5 * time.Second
-	// maxRead is the largest response a client takes in. A single record batch over it can never be read.
+	// maxRead is the largest response that a client accepts. A larger record batch can never be read.
 	maxRead = 256 << 20
 )
 
-// Options turns the configuration into options of a client: the one place that does.
+// Options returns the client options of the configuration. All clients are built from them.
 func (c Config) Options() []kgo.Opt {
 	id := c.ClientID
 	if id == "" {
@@ -40,6 +58,9 @@ func (c Config) Options() []kgo.Opt {
 		kgo.BrokerMaxReadBytes(maxRead),
 		kgo.MetadataMinAge(250 * time.Millisecond),
 	}
+	if c.FetchedBytes != nil {
+		opts = append(opts, kgo.WithHooks(fetchedBytes{c.FetchedBytes}))
+	}
 	if c.TLS != nil {
 		opts = append(opts, kgo.DialTLSConfig(c.TLS))
 	}
@@ -49,7 +70,7 @@ func (c Config) Options() []kgo.Opt {
 	return opts
 }
 
-// NewClient makes a client with connections of its own: one for live and one for each replay worker.
+// NewClient creates a client with its own connections. Live processing and each replay worker have one.
 func NewClient(c Config, extra ...kgo.Opt) (*kgo.Client, error) {
 	if len(c.Brokers) == 0 {
 		return nil, errNoBrokers
@@ -57,10 +78,10 @@ func NewClient(c Config, extra ...kgo.Opt) (*kgo.Client, error) {
 	return kgo.NewClient(append(c.Options(), extra...)...)
 }
 
-// refusedPause is the pause after a refusal that only a person can lift.
+// refusedPause is the pause after a refusal that does not pass without a person's action.
 const refusedPause = 5 * time.Second
 
-// backoff is the pause before try n (from 1): 100 ms, doubling up to 2 s.
+// backoff returns the pause before try n (from 1): 100 ms, doubling up to 2 s.
 func backoff(n int) time.Duration {
-	return min(100*time.Millisecond<<min(max(n-1, 0), 5), 2*time.Second)
+	return retry.Backoff(n, 100*time.Millisecond, 2*time.Second)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// A log can get shorter: a leader that had not taken part in the newest writes is elected, or a broker comes back without what
-// had not reached its disk. What the old leader had confirmed is gone then, and other records are written to the same offsets.
-// Offsets alone do not show that once the log has grown again. Leader epochs do: everything known up to offset n under epoch e
-// still stands when the log's part of epochs up to e ends at n or later (KIP-101, KIP-320).
+// A log can become shorter: a leader is elected that lacks the newest writes, or a broker restarts without data that it
+// had not flushed. Records that the old leader had acknowledged are then lost, and other records are written at the
+// same offsets. Once the log has grown again, offsets alone do not show this, but leader epochs do: all data up to
+// offset n under epoch e is intact if the log's part of epochs up to e ends at n or later (KIP-101, KIP-320).
 
-// unproven are the asks whose cursor was valid under an earlier leader epoch than that of the leader now.
+// unproven returns the asks whose cursor was valid under an earlier leader epoch than the current one.
 func (fl *flight) unproven() []*ask {
 	var out []*ask
 	for i := range fl.asks {
@@ -24,8 +24,8 @@ func (fl *flight) unproven() []*ask {
 	return out
 }
 
-// prove asks the leader where the log's part of the cursors' epochs ends. A cursor beyond that gets a *GapError as its error; one
-// that could not be asked about gets the reason, and is asked again.
+// prove asks the leader where the log's part of the cursors' epochs ends. A cursor beyond that gets a *GapError. If the
+// request fails, the ask gets its error and is repeated later.
 func (f *Fetcher) prove(ctx context.Context, leader int32, asks []*ask) {
 	req := kmsg.NewPtrOffsetForLeaderEpochRequest()
 	req.ReplicaID = -1
@@ -36,7 +36,7 @@ func (f *Fetcher) prove(ctx context.Context, leader int32, asks []*ask) {
 		p.Partition, p.CurrentLeaderEpoch, p.LeaderEpoch = a.ID, a.epoch, a.since
 		t.Partitions = append(t.Partitions, p)
 		req.Topics = append(req.Topics, t)
-		a.err = fmt.Errorf("broker %d did not say where epoch %d of %s ends", leader, a.since, a.Partition)
+		a.err = fmt.Errorf("broker %d did not return the end of epoch %d of %s", leader, a.since, a.Partition)
 	}
 	resp, err := f.cl.Broker(int(leader)).Request(ctx, req)
 	if err != nil {
@@ -58,7 +58,7 @@ func (f *Fetcher) prove(ctx context.Context, leader int32, asks []*ask) {
 	}
 }
 
-// proof judges the answer for one partition. An epoch that the broker does not know proves nothing either way.
+// proof checks the leader's answer for one partition. An epoch unknown to the broker proves nothing.
 func (a *ask) proof(p kmsg.OffsetForLeaderEpochResponseTopicPartition) error {
 	err := kerr.ErrorForCode(p.ErrorCode)
 	switch {
@@ -72,7 +72,7 @@ func (a *ask) proof(p kmsg.OffsetForLeaderEpochResponseTopicPartition) error {
 	return &GapError{Partition: a.Partition, Wanted: a.known, Start: -1, End: p.EndOffset, Cut: true, Epoch: a.since}
 }
 
-// settled says that the flight has nothing left to fetch: each of its cursors has an error already.
+// settled reports whether each cursor of the flight already has an error, so that nothing is left to fetch.
 func (fl *flight) settled() bool {
 	for i := range fl.asks {
 		if fl.asks[i].err == nil {

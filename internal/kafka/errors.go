@@ -16,7 +16,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// ConnectError is a cluster that cannot be reached or does not let us in. Its text is one line and holds no secret.
+// ConnectError reports that the cluster cannot be reached or refuses the client. Its text is one line without secrets.
 type ConnectError struct {
 	Brokers []string
 	Err     error
@@ -26,10 +26,10 @@ func (e *ConnectError) Error() string {
 	return "Kafka at " + strings.Join(e.Brokers, ",") + ": " + e.Err.Error()
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// Cure is what to look at, in a few words.
+// Cure returns a short hint on what to check.
 func (e *ConnectError) Cure() string {
 	var login *LoginError
 	var trust *TLSError
@@ -42,7 +42,7 @@ func (e *ConnectError) Cure() string {
 	return "check --brokers, KAPPACTL_BROKERS or the context in the config file"
 }
 
-// LoginError is a user that the brokers do not let in. Trying again does not help until a person has acted.
+// LoginError reports that the brokers refuse the user. Retrying does not help until a person has acted.
 type LoginError struct {
 	User, Mechanism string
 	Err             error
@@ -55,53 +55,57 @@ func (e *LoginError) Error() string {
 	return fmt.Sprintf("login of user %q by %s: %s", e.User, e.Mechanism, e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *LoginError) Unwrap() error { return e.Err }
 
-// TLSError is a certificate, ours or the broker's, that the other side does not accept, or only one side that speaks TLS.
-// Trying again does not help until a person has acted.
+// TLSError reports that one side does not accept the other's certificate, or that only one side uses TLS. Retrying does
+// not help until a person has acted.
 type TLSError struct{ Err error }
 
 func (e *TLSError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *TLSError) Unwrap() error { return e.Err }
 
-// Refused says whether a person has to act before a broker and this client talk: wrong password, wrong certificate.
+// Refused reports whether a person has to act before client and broker can talk: wrong password or wrong certificate.
 func Refused(err error) bool {
 	var login *LoginError
 	var trust *TLSError
 	return errors.As(err, &login) || errors.As(err, &trust)
 }
 
-// MissingTopicError is a topic that does not exist.
+// MissingTopicError reports a topic that does not exist.
 type MissingTopicError struct{ Topic string }
 
 func (e *MissingTopicError) Error() string { return fmt.Sprintf("topic %q does not exist", e.Topic) }
 
-// GapError is an offset that the log does not hold: retention removed it (Wanted < Start), or the log was cut off
-// (Wanted > End). Going on at Start would lose [Wanted, Start).
+// GapError reports an offset that the log does not hold: retention deleted it (Wanted < Start), or the log was
+// truncated (Wanted > End). Continuing at Start would lose [Wanted, Start).
 type GapError struct {
 	job.Partition
 	Wanted, Start, End int64
-	// Cut says that the log held [End, Wanted) under leader epoch Epoch and was cut off since; by now there may be other records
-	// in it. Start is not known then.
+	// Cut reports that the log held [End, Wanted) under leader epoch Epoch and was truncated since. Other records may
+	// be at these offsets by now. Start is unknown then.
 	Cut   bool
 	Epoch int32
 }
 
 func (e *GapError) Error() string {
 	if e.Cut {
-		return fmt.Sprintf("%s: the log was cut off at offset %d after a change of leader: offsets [%d,%d), as they stood under leader epoch %d, are lost, and others are written there",
+		return fmt.Sprintf("%s: the log was cut off at offset %d after a change of leader: offsets [%d,%d), as they stood "+
+			"under leader epoch %d, are lost, and others are written there",
 			e.Partition, e.End, e.End, e.Wanted, e.Epoch)
 	}
 	if e.Wanted > e.End {
-		return fmt.Sprintf("%s: offset %d is beyond the end of the log, which holds [%d,%d)", e.Partition, e.Wanted, e.Start, e.End)
+		return fmt.Sprintf("%s: offset %d is beyond the end of the log, which holds [%d,%d)", e.Partition, e.Wanted, e.Start,
+			e.End)
 	}
-	return fmt.Sprintf("%s: offsets [%d,%d) are gone, the log holds [%d,%d)", e.Partition, e.Wanted, e.Start, e.Start, e.End)
+	return fmt.Sprintf("%s: offsets [%d,%d) are gone, the log holds [%d,%d)", e.Partition, e.Wanted, e.Start, e.Start,
+		e.End)
 }
 
-// RecreatedError is a topic that was deleted and made again under the same name: offsets of the old one mean nothing.
+// RecreatedError reports a topic that was deleted and created again under the same name. Offsets of the old topic are
+// meaningless in the new one.
 type RecreatedError struct {
 	job.Partition
 	Now job.TopicID
@@ -109,15 +113,24 @@ type RecreatedError struct {
 
 func (e *RecreatedError) Error() string {
 	if e.TopicID == nameID(e.Topic) {
-		return fmt.Sprintf("%s: the brokers give the topic an id (%s) since they were upgraded, and gave none before: it cannot be told whether it is the same topic", e.Partition, e.Now)
+		return fmt.Sprintf("%s: the brokers return a topic id (%s) now and returned none before, so this may be another topic", e.Partition, e.Now)
 	}
-	return fmt.Sprintf("%s: topic was deleted and made again (its id was %s and is now %s)", e.Partition, e.TopicID, e.Now)
+	return fmt.Sprintf("%s: topic was deleted and recreated (its id was %s and is now %s)", e.Partition, e.TopicID, e.Now)
 }
 
-// TooLargeError is a record batch that this client can never take in. Size is 0 when only the limit is known.
+// OtherClusterError reports that another cluster answers than the one whose offsets are known, because its name
+// temporarily points elsewhere. The error is temporary.
+type OtherClusterError struct{ Want, Now string }
+
+func (e *OtherClusterError) Error() string {
+	return fmt.Sprintf("the brokers belong to Kafka cluster %s; the offsets are of cluster %s", e.Now, e.Want)
+}
+
+// TooLargeError reports a record batch that this client can never read. Size is 0 if only the limit is known.
 type TooLargeError struct {
 	job.Partition
 	Offset      int64
+	End         int64 // the offset after the batch; 0 if unknown
 	Size, Limit int64
 }
 
@@ -126,10 +139,11 @@ func (e *TooLargeError) Error() string {
 	if e.Size > 0 {
 		size = fmt.Sprintf("%d bytes, more", e.Size)
 	}
-	return fmt.Sprintf("%s: the record batch at offset %d has %s than the client's limit of %d bytes", e.Partition, e.Offset, size, e.Limit)
+	return fmt.Sprintf("%s: the record batch at offset %d has %s than the client's limit of %d bytes", e.Partition,
+		e.Offset, size, e.Limit)
 }
 
-// Final says whether err of a Fetched ends the partition's reading until somebody acts.
+// Final reports whether err of a Fetched stops the reading of the partition until a person acts.
 func Final(err error) bool {
 	var (
 		gap       *GapError
@@ -148,13 +162,13 @@ var (
 	errWrongPassword = errors.New("wrong user or password")
 )
 
-// connectError makes a ConnectError of whatever a client reports when it could not talk to a broker.
+// connectError returns a ConnectError for an error of a client that could not talk to a broker.
 func connectError(brokers []string, err error) *ConnectError {
 	return &ConnectError{Brokers: brokers, Err: cause(err)}
 }
 
-// explainLogin gives a broker's refusal of the client's user, or of its certificate, a type of its own, and tells the
-// client's Login of it.
+// explainLogin converts a broker's refusal of the client's user or certificate into a typed error, and reports it to
+// the client's Login.
 func explainLogin(cl *kgo.Client, err error) error {
 	login := loginOf(cl)
 	switch {
@@ -164,14 +178,17 @@ func explainLogin(cl *kgo.Client, err error) error {
 		login.noteRefused()
 		return login.wrong()
 	case login != nil && errors.Is(err, kerr.UnsupportedSaslMechanism):
-		return &LoginError{User: login.user, Mechanism: login.mechanism, Err: errors.New("the broker does not offer this mechanism to this listener")}
+		return &LoginError{
+			User: login.user, Mechanism: login.mechanism,
+			Err: errors.New("the broker does not offer this mechanism to this listener"),
+		}
 	case errors.Is(err, kerr.SaslAuthenticationFailed), errors.Is(err, kerr.IllegalSaslState):
-		return &LoginError{Err: errors.New("the broker wants a login")}
+		return &LoginError{Err: errors.New("the broker requires a login")}
 	}
 	return explainTLS(err)
 }
 
-// explainTLS makes a TLSError of what the handshake says, in words for people.
+// explainTLS converts an error of the TLS handshake into a TLSError with a readable text.
 func explainTLS(err error) error {
 	var (
 		unverified *tls.CertificateVerificationError
@@ -186,16 +203,16 @@ func explainTLS(err error) error {
 	case errors.As(err, &unverified):
 		return &TLSError{Err: fmt.Errorf("the broker's certificate is not trusted: %w", unverified.Err)}
 	case errors.As(err, &alert), errors.As(err, &op) && op.Op == "remote error":
-		return &TLSError{Err: fmt.Errorf("the broker ended the TLS handshake, as it does when it wants a client certificate: %w", err)}
+		return &TLSError{Err: fmt.Errorf("the broker ended the TLS handshake; it may require a client certificate: %w", err)}
 	case errors.As(err, &header):
 		return &TLSError{Err: errors.New("the broker does not speak TLS at this address")}
 	case strings.Contains(err.Error(), "plaintext connection speaking to a tls endpoint"):
-		return &TLSError{Err: errors.New("the broker wants TLS at this address")}
+		return &TLSError{Err: errors.New("the broker requires TLS at this address")}
 	}
 	return err
 }
 
-// cause keeps the part of a client's error that a person can act on.
+// cause returns the part of a client's error that a person can act on.
 func cause(err error) error {
 	var (
 		dns *net.DNSError
@@ -206,14 +223,14 @@ func cause(err error) error {
 	case Refused(err):
 		return err
 	case errors.As(err, &dns):
-		return fmt.Errorf("host %s is not known", dns.Name)
+		return fmt.Errorf("host %s is unknown", dns.Name)
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.New("no answer in time")
 	case errors.As(err, &eof):
 		if strings.Contains(eof.Error(), "client is using TLS") {
 			return errors.New("the connection was closed in the TLS handshake; does the broker speak TLS at this address?")
 		}
-		return errors.New("the connection was closed at once; does the broker want TLS or SASL?")
+		return errors.New("the connection was closed at once; does the broker require TLS or SASL?")
 	case errors.As(err, &op) && op.Timeout():
 		return errors.New("no answer in time")
 	case errors.As(err, &op) && op.Op == "dial":
@@ -224,7 +241,7 @@ func cause(err error) error {
 	return err
 }
 
-// answered says whether a broker answered, if with an error.
+// answered reports whether a broker answered, even if with an error.
 func answered(err error) bool {
 	var k *kerr.Error
 	return errors.As(err, &k)

@@ -13,9 +13,9 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Cursor is where to fetch one partition from. LeaderEpoch is the leader's epoch under which the log was seen to reach up to
-// Next, or up to Known when that is further; -1 when it never was. A log that has been cut off below since is a *GapError. The
-// fetcher learns the epoch of the leader now by itself.
+// Cursor is the position to fetch one partition from. LeaderEpoch is the leader epoch under which the log was seen to
+// reach Next, or Known if that is larger; -1 if it never was. A log that was truncated below that offset since is
+// reported as a *GapError. The fetcher learns the current leader's epoch by itself.
 type Cursor struct {
 	job.Partition
 	Next        int64
@@ -27,27 +27,34 @@ type Cursor struct {
 type Fetched struct {
 	job.Partition
 	Records     []*kgo.Record // committed data records from the cursor on; no control records, no aborted ones
-	Next        int64         // next offset to ask for; moves past markers and compacted offsets
+	Next        int64         // next offset to fetch; skips markers and compacted offsets
 	LeaderEpoch int32
-	LogStart    int64 // the three are -1 with an Err
+	LogStart    int64 // this and the next two are -1 if Err is set
 	LastStable  int64
 	End         int64
-	Bytes       int   // of keys and values
-	Err         error // *GapError, *RecreatedError, *MissingTopicError, *TooLargeError are final (see Final); others pass and are backed off
+	Bytes       int // of keys and values
+	// *GapError, *RecreatedError, *MissingTopicError and *TooLargeError are final (see Final); other errors are
+	// temporary and backed off
+	Err error
 }
 
 // FetchConfig bounds a Fetcher. Zero fields mean the defaults.
 type FetchConfig struct {
-	MaxPartitionBytes int32 // default 1 MiB; a larger record batch still passes
-	// MaxBytes and MaxAnswer are shared by the leaders: of what they send at once, default 16 MiB, and of what their compressed
-	// batches unpack to, less the last of each, default 32 MiB.
-	MaxBytes    int32
-	MaxAnswer   int
-	MaxUnpacked int           // of what one partition's compressed batches unpack to in one answer, less the last of them; default 8 MiB
+	MaxPartitionBytes int32 // default 1 MiB; a single larger record batch is still fetched
+	// MaxBytes and MaxAnswer are shared by all leaders. MaxBytes bounds what they send at once, default 16 MiB.
+	// MaxAnswer bounds the uncompressed size of their batches, not counting each leader's last batch, default 32 MiB.
+	MaxBytes  int32
+	MaxAnswer int
+	// uncompressed size of one partition's batches in one answer, not counting the last; default 8 MiB
+	MaxUnpacked int
 	MaxWait     time.Duration // default 250 ms
+	// Cluster is the id of the cluster that the cursors' offsets belong to. Answers of another cluster are ignored and
+	// reported as a temporary *OtherClusterError. Empty: any cluster.
+	Cluster string
 }
 
-// leastShare is what a leader is asked for, and may send unpacked, however many leaders there are.
+// leastShare is the minimum number of bytes requested from a leader, and the minimum uncompressed size allowed,
+// regardless of the number of leaders.
 const leastShare = 1 << 20
 
 func (c FetchConfig) withDefaults() FetchConfig {
@@ -69,11 +76,11 @@ func (c FetchConfig) withDefaults() FetchConfig {
 	return c
 }
 
-// grace is how long a Fetch that has data waits for leaders that are still silent. What they answer later is not lost.
+// grace is how long a Fetch that has data waits for leaders that have not answered yet. Later answers are not lost.
 const grace = 20 * time.Millisecond
 
-// Fetcher sends raw FetchRequests (see the package comment), one at a time to a leader. One goroutine owns it; the
-// goroutines of its requests touch nothing but their own request.
+// Fetcher sends raw FetchRequests (see the package comment), one at a time to each leader. One goroutine owns it; the
+// goroutines of its requests access only their own request.
 type Fetcher struct {
 	cl     *kgo.Client
 	config FetchConfig
@@ -82,50 +89,51 @@ type Fetcher struct {
 	ctx    context.Context // of requests in flight, which outlive a call of Fetch
 	cancel context.CancelFunc
 	group  sync.WaitGroup
-	wake   chan struct{} // a request or a refresh has ended
+	wake   chan struct{} // signals that a request or a refresh has ended
 
 	parts   map[job.Partition]*part
-	order   []*part // who waited longest for records comes first; rotates, so that each of them comes first in its turn
+	order   []*part // by time since the last records, longest first; rotates, so that each part gets its turn
 	topics  map[string]topicMeta
-	fresh   int // how many refreshes have succeeded
+	fresh   int // number of refreshes that succeeded
 	flights map[int32]*flight
 	refresh *refresh
 	call    int   // number of the current Fetch
-	most    int32 // of what leaders send at once, when the client turned out to read no more; 0: that is not so
+	most    int32 // bytes that leaders may send at once after the client proved unable to read more; 0: no such limit
 }
 
-// part is what the fetcher knows of one partition.
+// part is the state of one partition.
 type part struct {
 	job.Partition
-	next     int64
-	epoch    int32 // of the leader under which known was seen; -1: none
-	given    int32 // the caller's, as of its last call
-	known    int64
-	stable   int64 // last stable offset as last answered
-	limit    int32 // raised for a batch over MaxPartitionBytes
-	alone    bool  // asked in a request of its own
-	least    bool  // and for as little as the broker gives
-	served   int   // number of the Fetch that handed out its last records
-	wants    int   // usable from this number of refreshes on
-	failures int
-	due      time.Time // not asked before
-	odd      oddity    // what the cluster says that may pass
-	oddSince time.Time // since when it says so
-	answered int       // number of the Fetch that handed out its last answer
-	listed   int       // number of the Fetch that listed it
+	next           int64
+	epoch          int32 // leader epoch under which known was seen; -1: none
+	given          int32 // the caller's epoch, as of its last call
+	known          int64
+	stable         int64 // last stable offset in the latest answer
+	limit          int32 // raised for a batch larger than MaxPartitionBytes
+	alone          bool  // fetched in a request of its own
+	least          bool  // and with the smallest byte limit
+	served         int   // number of the Fetch that last returned records of it
+	wants          int   // usable from this number of refreshes on
+	failures       int
+	due            time.Time // not fetched before
+	condition      condition // temporary condition that the cluster reports
+	conditionSince time.Time // since when it reports the condition
+	answered       int       // number of the Fetch that last returned an answer for it
+	listed         int       // number of the Fetch that last listed it
 }
 
-// NewFetcher makes a fetcher over a client that nothing else fetches with. Close ends it.
+// NewFetcher creates a fetcher on a client that is used for no other fetches. Close ends it.
 func NewFetcher(cl *kgo.Client, c FetchConfig) *Fetcher {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Fetcher{
-		cl: cl, config: c.withDefaults(), now: time.Now, unpack: kgo.DefaultDecompressor(), ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
+		cl: cl, config: c.withDefaults(), now: time.Now, unpack: kgo.DefaultDecompressor(), ctx: ctx, cancel: cancel,
+		wake:  make(chan struct{}, 1),
 		parts: make(map[job.Partition]*part), topics: make(map[string]topicMeta), flights: make(map[int32]*flight),
 	}
 }
 
-// Bound replaces how much leaders may send at once and what that may unpack to, from the next request on. Zero fields mean the
-// defaults; the others of c are not looked at.
+// Bound replaces MaxBytes and MaxAnswer from the next request on. Zero fields mean the defaults; other fields of c are
+// ignored.
 func (f *Fetcher) Bound(c FetchConfig) {
 	c = c.withDefaults()
 	f.config.MaxBytes, f.config.MaxAnswer, f.config.MaxUnpacked = c.MaxBytes, c.MaxAnswer, c.MaxUnpacked
@@ -137,13 +145,24 @@ func (f *Fetcher) Close() {
 	f.group.Wait()
 }
 
-// Fetch asks every leader of the cursors and returns what came: when all have answered, or soon after data has come. It
-// returns nothing when all stay silent for twice MaxWait. The cursors may differ from call to call. Leader changes, lost
-// connections and missing leaders are handled inside and show as a passing Err. The error is ctx's, or the client is closed.
+// Fetch fetches from every leader of the cursors. It returns when all have answered, or soon after data has arrived,
+// and returns nothing if none answers within twice MaxWait. The cursors may differ from call to call. Leader changes,
+// lost connections and missing leaders are handled and reported as temporary errors of the partitions. The returned
+// error is ctx's, or reports that the client is closed.
 func (f *Fetcher) Fetch(ctx context.Context, cursors []Cursor) ([]Fetched, error) {
+	return f.fetch(ctx, cursors, 2*f.config.MaxWait)
+}
+
+// Poll is a Fetch that does not wait: it sends due requests and returns the answers that have arrived, also to earlier
+// calls.
+func (f *Fetcher) Poll(ctx context.Context, cursors []Cursor) ([]Fetched, error) {
+	return f.fetch(ctx, cursors, 0)
+}
+
+func (f *Fetcher) fetch(ctx context.Context, cursors []Cursor, wait time.Duration) ([]Fetched, error) {
 	f.follow(cursors)
-	deadline := f.now().Add(2 * f.config.MaxWait)
-	timer := time.NewTimer(2 * f.config.MaxWait)
+	deadline := f.now().Add(wait)
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	var out []Fetched
 	hurry := false
@@ -153,7 +172,7 @@ func (f *Fetcher) Fetch(ctx context.Context, cursors []Cursor) ([]Fetched, error
 			return nil, err
 		}
 		f.launch(false)
-		if len(out) > 0 && !f.owing() || !f.now().Before(deadline) {
+		if len(out) > 0 && !f.unanswered() || !f.now().Before(deadline) {
 			f.launch(true)
 			return out, nil
 		}
@@ -161,7 +180,7 @@ func (f *Fetcher) Fetch(ctx context.Context, cursors []Cursor) ([]Fetched, error
 			hurry = true
 			deadline = f.now().Add(grace)
 		}
-		timer.Reset(f.nap(deadline))
+		timer.Reset(f.waitTime(deadline))
 		select {
 		case <-f.wake:
 		case <-timer.C:
@@ -177,7 +196,7 @@ func (f *Fetcher) closed() error {
 	return nil
 }
 
-// follow takes over the caller's cursors. A cursor that moved on its own makes an answer already asked for void.
+// follow adopts the caller's cursors. If the caller moved a cursor itself, a pending answer for it becomes void.
 func (f *Fetcher) follow(cursors []Cursor) {
 	f.call++
 	for _, c := range cursors {
@@ -189,7 +208,7 @@ func (f *Fetcher) follow(cursors []Cursor) {
 		}
 		if p.next != c.Next || c.LeaderEpoch != p.given && c.LeaderEpoch != p.epoch {
 			p.epoch, p.known = c.LeaderEpoch, c.Next
-			p.next, p.stable, p.failures, p.due, p.odd = c.Next, 0, 0, time.Time{}, nothingOdd
+			p.next, p.stable, p.failures, p.due, p.condition = c.Next, 0, 0, time.Time{}, noCondition
 		}
 		p.known, p.given = max(p.known, c.Known), c.LeaderEpoch
 		p.listed = f.call
@@ -211,7 +230,7 @@ func (f *Fetcher) follow(cursors []Cursor) {
 	}
 }
 
-// collect takes in whatever has ended.
+// collect processes every request that has ended.
 func (f *Fetcher) collect(out []Fetched) []Fetched {
 	if f.refresh != nil && f.refresh.ended() {
 		r := f.refresh
@@ -225,7 +244,7 @@ func (f *Fetcher) collect(out []Fetched) []Fetched {
 		delete(f.flights, leader)
 		for i := range fl.asks {
 			a := &fl.asks[i]
-			// Not listed any more, or moved by the caller: the answer is to a question that nobody asks now.
+			// The caller no longer lists the partition, or moved its cursor: the answer is obsolete.
 			if p := f.parts[a.Partition]; p != nil && p.next == a.offset {
 				out = f.settle(p, a, leader, out)
 			}
@@ -234,8 +253,8 @@ func (f *Fetcher) collect(out []Fetched) []Fetched {
 	return out
 }
 
-// launch sends a request to every leader that has none in flight and has partitions to ask for: those without an answer in
-// this call, or, ahead of the next call, those whose log is known to hold more.
+// launch sends a request to every leader that has none in flight and has due partitions: those without an answer in
+// this call or, if ahead is set, those whose log is known to hold more.
 func (f *Fetcher) launch(ahead bool) {
 	now := f.now()
 	slices.SortStableFunc(f.order, func(a, b *part) int { return cmp.Compare(a.served, b.served) })
@@ -284,12 +303,12 @@ func (f *Fetcher) launch(ahead bool) {
 	}
 }
 
-// share is a leader's part of a bound over all of them.
+// share returns one leader's share of a bound for all leaders.
 func share[T int | int32](whole T, leaders int) T {
 	return max(whole/T(leaders), min(whole, leastShare)) //nolint:gosec // brokers are few
 }
 
-// run does the work of one goroutine and says that it has ended.
+// run does the work of one goroutine and signals that it has ended.
 func (f *Fetcher) run(done chan struct{}, work func()) {
 	work()
 	close(done)
@@ -299,7 +318,7 @@ func (f *Fetcher) run(done chan struct{}, work func()) {
 	}
 }
 
-// leader is where to ask for p, unless that has to be learned first.
+// leader returns the leader of p, or false if the metadata has to be refreshed first.
 func (f *Fetcher) leader(p *part) (partitionMeta, bool) {
 	t, ok := f.topics[p.Topic]
 	if !ok || f.fresh < p.wants || t.err != nil || otherID(t, p) {
@@ -309,39 +328,8 @@ func (f *Fetcher) leader(p *part) (partitionMeta, bool) {
 	return m, ok && m.leader >= 0
 }
 
-// otherID says that the name is now another topic's. Brokers that give no id, as some do in the middle of an upgrade, do not say so.
+// otherID reports whether the name now belongs to another topic. Brokers that return no id, as some do during an
+// upgrade, give no evidence.
 func otherID(t topicMeta, p *part) bool {
 	return t.id != p.TopicID && t.id != job.TopicID{} && p.TopicID != job.TopicID{} && t.id != nameID(p.Topic)
-}
-
-// owing says whether a partition that may be asked has no answer in this call yet.
-func (f *Fetcher) owing() bool {
-	now := f.now()
-	for _, p := range f.order {
-		if p.answered != f.call && !p.due.After(now) {
-			return true
-		}
-	}
-	return false
-}
-
-// nap is how long there is nothing to do but wait for answers: until the deadline or the end of the first back-off.
-func (f *Fetcher) nap(deadline time.Time) time.Duration {
-	now := f.now()
-	for _, p := range f.order {
-		if p.answered != f.call && p.due.After(now) && p.due.Before(deadline) {
-			deadline = p.due
-		}
-	}
-	return deadline.Sub(now)
-}
-
-// useful says whether an answer holds something that the caller should not wait for.
-func useful(out []Fetched) bool {
-	for i := range out {
-		if len(out[i].Records) > 0 || out[i].Err != nil {
-			return true
-		}
-	}
-	return false
 }

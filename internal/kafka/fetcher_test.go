@@ -3,7 +3,9 @@ package kafka
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -307,4 +309,27 @@ func TestQuietTopicIsNotAskedInALoop(t *testing.T) {
 			t.Errorf("%d fetches in a second of silence", r.calls)
 		}
 	})
+}
+
+func TestTheBytesOfFetchAnswersAreCounted(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.FakeCluster(t).ListenAddrs()
+	p := newTopic(t, brokers, 1, nil)[0]
+	value := make([]byte, 10_000) // that no codec makes smaller
+	_, _ = rand.NewChaCha8([32]byte{}).Read(value)
+	kafkatest.Produce(t, brokers, p.Topic, 0, string(value))
+	var counted atomic.Int64
+	cl, err := NewClient(Config{Brokers: brokers, FetchedBytes: &counted})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := NewFetcher(cl, FetchConfig{})
+	t.Cleanup(func() { f.Close(); cl.Close() })
+	if n := counted.Load(); n != 0 {
+		t.Errorf("%d bytes before the first fetch", n)
+	}
+	newReader(f, Cursor{Partition: p}).step(t)
+	if n := counted.Load(); n < 10_000 || n > 20_000 {
+		t.Errorf("%d bytes for a record of 10,000", n)
+	}
 }

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -12,12 +13,12 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// flight is one FetchRequest and what came of it. Its goroutine owns it until done is closed.
+// flight is one FetchRequest and its result. Its goroutine owns it until done is closed.
 type flight struct {
 	done   chan struct{}
 	leader int32
-	alone  bool // one partition
-	least  bool // and as few bytes as the broker gives
+	alone  bool // requests a single partition
+	least  bool // requests the smallest possible answer
 	asks   []ask
 
 	maxBytes               int32
@@ -26,30 +27,31 @@ type flight struct {
 
 func (fl *flight) ended() bool { return isClosed(fl.done) }
 
-// ask is one partition of a flight: the question, then the answer.
+// ask is one partition of a flight: the request, then the answer.
 type ask struct {
 	job.Partition
-	id     job.TopicID // for brokers with topic ids, when the cursor has none
+	id     job.TopicID // topic id for brokers that require one, if the cursor has none
 	offset int64
 	limit  int32
 	epoch  int32 // of the leader
-	since  int32 // under which leader epoch the log was known up to known; -1: it was not
+	since  int32 // leader epoch under which the log was known to reach known; -1: unknown
 	known  int64
 
-	came    bool  // the response has this partition
+	came    bool  // the response contains this partition
 	err     error // of the request, or the partition's error code
 	fetched kgo.FetchPartition
 	next    int64
 	bytes   int   // of keys and values
-	sent    int   // bytes of the batches that came
-	over    int64 // size of the first batch, when it was cut off
-	stuck   bool  // batches came, whole ones, and none reaches offset
-	later   bool  // batches came that are more than is taken at once
-	empty   bool  // nothing came, below the last stable offset
-	again   bool  // and not because others filled the answer: to be asked by itself
-	hole    bool  // the log seems to hold nothing from offset up to the last stable offset
+	sent    int   // bytes of the received batches
+	over    int64 // size of the first batch if it was truncated
+	end     int64 // the offset after a batch that cannot be read; 0: unknown
+	stuck   bool  // whole batches were received, but none reaches offset
+	later   bool  // more batches were received than are unpacked at once
+	empty   bool  // nothing was received below the last stable offset
+	again   bool  // and other partitions did not fill the answer: fetch it alone
+	hole    bool  // the log seems to have no records from offset to the last stable offset
 	log     job.Range
-	logErr  error // log could not be read
+	logErr  error // why the log could not be read
 }
 
 func isClosed(c chan struct{}) bool {
@@ -61,7 +63,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// fly sends the request, decodes the response and asks what has to be known to judge it.
+// fly sends the request, decodes the response and requests what is needed to interpret it.
 func (f *Fetcher) fly(fl *flight) {
 	if asks := fl.unproven(); len(asks) > 0 {
 		f.prove(f.ctx, fl.leader, asks)
@@ -85,10 +87,10 @@ func (f *Fetcher) fly(fl *flight) {
 	f.investigate(fl)
 }
 
-// byName is a request of the last version that names topics.
+// byName is a FetchRequest in the last version that identifies topics by name.
 type byName struct{ *kmsg.FetchRequest }
 
-// MaxVersion is that version.
+// MaxVersion returns that version.
 func (byName) MaxVersion() int16 { return 12 }
 
 func (f *Fetcher) request(fl *flight) kmsg.Request {
@@ -102,7 +104,7 @@ func (f *Fetcher) request(fl *flight) kmsg.Request {
 	req.SessionID, req.SessionEpoch = 0, -1
 	for _, a := range fl.asks {
 		if a.err != nil {
-			continue // settled before
+			continue // already has an error
 		}
 		named = named || a.topicID() == nameID(a.Topic)
 		p := kmsg.NewFetchRequestTopicPartition()
@@ -115,7 +117,8 @@ func (f *Fetcher) request(fl *flight) kmsg.Request {
 			p.PartitionMaxBytes, req.MaxBytes = 1, 1
 		}
 		last := len(req.Topics) - 1
-		if last < 0 || req.Topics[last].Topic != a.Topic { // the same topic may come twice: order matters more
+		// a topic may occur twice: the order of partitions matters more
+		if last < 0 || req.Topics[last].Topic != a.Topic {
 			t := kmsg.NewFetchRequestTopic()
 			t.Topic, t.TopicID = a.Topic, a.topicID()
 			req.Topics = append(req.Topics, t)
@@ -136,7 +139,7 @@ func (a *ask) topicID() [16]byte {
 	return a.id
 }
 
-// decode gives each ask its answer.
+// decode fills each ask with its answer.
 func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor) {
 	left := fl.maxAnswer
 	for ti := range resp.Topics {
@@ -157,8 +160,9 @@ func (fl *flight) decode(resp *kmsg.FetchResponse, unpack kgo.Decompressor) {
 	fl.judgeEmpty()
 }
 
-// judgeEmpty says what empty answers mean. A broker gives the first partition that has data at least one batch, and later ones
-// what is left of its bounds, in the order that it likes: only the answer to a question for one partition shows a hole in the log.
+// judgeEmpty interprets empty answers. A broker returns at least one batch for the first partition that has data, and
+// fills the rest of its limits with other partitions in any order. Only the answer to a request for a single partition
+// therefore proves a hole in the log.
 func (fl *flight) judgeEmpty() {
 	total, before := 0, 0
 	for i := range fl.asks {
@@ -177,17 +181,22 @@ func (a *ask) take(p *kmsg.FetchResponseTopicPartition, unpack kgo.Decompressor)
 	if a.err = kerr.ErrorForCode(p.ErrorCode); a.err != nil {
 		return
 	}
-	o := kgo.ProcessFetchPartitionOpts{Offset: a.offset, IsolationLevel: kgo.ReadCommitted(), Topic: a.Topic, Partition: a.ID}
+	o := kgo.ProcessFetchPartitionOpts{
+		Offset: a.offset, IsolationLevel: kgo.ReadCommitted(), Topic: a.Topic, Partition: a.ID,
+	}
 	a.fetched, a.next = kgo.ProcessFetchPartition(o, p, unpack, nil)
 	a.sent = len(p.RecordBatches)
 	switch n := len(a.fetched.Records); {
 	case a.fetched.Err == nil:
-	case n > 0: // a batch behind them is damaged: it is met again when nothing stands before it
+	case n > 0: // a later batch is damaged: the next fetch starts with it
 		a.next = a.fetched.Records[n-1].Offset + 1
 	case errors.Is(a.fetched.Err, errEnough):
-		a.later = true // and nothing before it had records
+		a.later = true // and there were no records before it
 	default:
 		a.err = a.fetched.Err
+		if packed := (*kgo.ErrDecompressTooLarge)(nil); errors.As(a.err, &packed) {
+			a.end = batchEnd(p.RecordBatches, packed.Offset)
+		}
 	}
 	for _, r := range a.fetched.Records {
 		a.bytes += len(r.Key) + len(r.Value)
@@ -195,14 +204,15 @@ func (a *ask) take(p *kmsg.FetchResponseTopicPartition, unpack kgo.Decompressor)
 	}
 	if a.err == nil && a.next == a.offset {
 		a.over = firstBatch(p.RecordBatches)
+		a.end = batchEnd(p.RecordBatches, a.offset)
 		a.stuck = a.over == 0 && a.sent > 0 && !a.later
 		a.empty = a.sent == 0 && p.LastStableOffset > a.offset
 	}
 }
 
-// firstBatch is the size of the first record batch of a response that was cut off inside it, else 0.
+// firstBatch returns the size of the first record batch of a response that was truncated inside it, otherwise 0.
 func firstBatch(raw []byte) int64 {
-	const header = 12 // first offset and length; the length counts what follows
+	const header = 12 // first offset and length; the length counts the bytes after it
 	if len(raw) == 0 {
 		return 0
 	}
@@ -216,16 +226,37 @@ func firstBatch(raw []byte) int64 {
 	return size
 }
 
-// investigate asks the leader about answers that cannot be judged by themselves: an offset out of range, and an empty
-// answer below the last stable offset.
+// batchEnd returns the offset after the batch that contains offset, from the batch headers of a response, or 0 if no
+// batch contains it.
+func batchEnd(raw []byte, offset int64) int64 {
+	const header, magicAt, deltaAt = 12, 16, 23
+	for len(raw) >= deltaAt+4 {
+		first := int64(binary.BigEndian.Uint64(raw)) //nolint:gosec // an offset
+		size := header + int64(int32(binary.BigEndian.Uint32(raw[8:])))
+		if raw[magicAt] != 2 || size <= header {
+			return 0
+		}
+		if end := first + int64(binary.BigEndian.Uint32(raw[deltaAt:])) + 1; first <= offset && offset < end {
+			return end
+		}
+		if size > int64(len(raw)) {
+			return 0
+		}
+		raw = raw[size:]
+	}
+	return 0
+}
+
+// investigate asks the leader about answers that are ambiguous: an offset out of range, and an empty answer below the
+// last stable offset.
 func (f *Fetcher) investigate(fl *flight) {
 	for i := range fl.asks {
 		a := &fl.asks[i]
 		one := []job.Partition{a.Partition}
 		switch {
 		case outOfRange(a.err):
-			start := listOffsets(f.ctx, f.cl, fl.leader, one, atStart, false)[0]
-			end := listOffsets(f.ctx, f.cl, fl.leader, one, atEnd, false)[0]
+			start := listOffsets(f.ctx, f.cl, fl.leader, one, nil, atStart, false)[0]
+			end := listOffsets(f.ctx, f.cl, fl.leader, one, nil, atEnd, false)[0]
 			a.log, a.logErr = job.Range{From: start.offset, To: end.offset}, errorsFirst(start.err, end.err)
 		case a.hole:
 			a.hole = f.local(f.ctx, fl.leader, a)
@@ -233,10 +264,10 @@ func (f *Fetcher) investigate(fl *flight) {
 	}
 }
 
-// local says whether an offset is in the part of the log that the broker itself holds. A log that is partly in tiered
-// storage may answer empty because the other storage is slow, and then an empty answer is not a hole.
+// local reports whether the broker itself holds the offset. A log that is partly in tiered storage may answer empty
+// because that storage is slow; such an answer is not a hole.
 func (f *Fetcher) local(ctx context.Context, leader int32, a *ask) bool {
-	l := listOffsets(ctx, f.cl, leader, []job.Partition{a.Partition}, atLocalStart, false)[0]
+	l := listOffsets(ctx, f.cl, leader, []job.Partition{a.Partition}, nil, atLocalStart, false)[0]
 	if l.err != nil {
 		return unsupported(l.err)
 	}

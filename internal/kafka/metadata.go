@@ -14,7 +14,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// metadata is one answer of a broker about topics, never from a cache.
+// metadata is one broker's fresh answer about topics; it never comes from a cache.
 type metadata struct {
 	cluster string
 	topics  map[string]topicMeta
@@ -23,7 +23,7 @@ type metadata struct {
 type topicMeta struct {
 	id    job.TopicID
 	err   error
-	parts []partitionMeta // by id
+	parts []partitionMeta // by partition id
 }
 
 type partitionMeta struct {
@@ -33,7 +33,7 @@ type partitionMeta struct {
 	err    error
 }
 
-// leaderless counts the partitions that nobody leads.
+// leaderless returns the number of partitions without a leader.
 func (t topicMeta) leaderless() int {
 	n := 0
 	for _, p := range t.parts {
@@ -52,20 +52,24 @@ func (t topicMeta) partition(id int32) (partitionMeta, bool) {
 	return t.parts[i], true
 }
 
-// nameID stands for the id of a topic to which the brokers give none, as those before Kafka 2.8 and some that are not Kafka. It tells
-// topics apart, which positions rely on, but not a topic from the one that was deleted and made again under its name.
+// nameID replaces the id of a topic for which brokers return none, as brokers before Kafka 2.8 and some
+// Kafka-compatible systems do. It distinguishes topics, as positions require, but not a topic from a deleted one of the
+// same name.
 func nameID(topic string) (id job.TopicID) {
 	sum := sha256.Sum256([]byte("kappactl topic without an id: " + topic))
 	copy(id[:], sum[:])
 	return id
 }
 
-// requestMetadata asks any broker about the topics of these names; no names ask about the cluster alone. It also tells the
-// client where the brokers are.
+// HasID reports whether the brokers returned an id for the topic. Without one, a recreated topic cannot be recognised.
+func HasID(topic string, id job.TopicID) bool { return id != job.TopicID{} && id != nameID(topic) }
+
+// requestMetadata asks any broker about the named topics; without names only about the cluster. It also updates the
+// client's broker addresses.
 func requestMetadata(ctx context.Context, cl *kgo.Client, names []string) (metadata, error) {
 	req := kmsg.NewPtrMetadataRequest()
 	req.AllowAutoTopicCreation = false
-	req.Topics = []kmsg.MetadataRequestTopic{} // nil would ask for every topic
+	req.Topics = []kmsg.MetadataRequestTopic{} // nil would request every topic
 	for _, name := range names {
 		t := kmsg.NewMetadataRequestTopic()
 		t.Topic = kmsg.StringPtr(name)

@@ -12,26 +12,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// The moments that ListOffsets knows beside a time in milliseconds.
+// The special timestamps of ListOffsets.
 const (
 	atStart      = -2
 	atEnd        = -1
-	atLocalStart = -4 // below it a log is in tiered storage
+	atLocalStart = -4 // lower offsets are in tiered storage
 )
 
-// offsetTries bounds how often partitions with a passing error are asked again within one call.
+// offsetTries bounds how often partitions with a temporary error are retried within one call.
 const offsetTries = 3
 
-// Offsets says where the log of every partition starts and ends now. The failure of a partition is in its Err and the
-// others are still answered. When a topic does not exist the error is a *MissingTopicError, beside the answers for the
-// topics that do.
+// Offsets returns where the log of every partition currently starts and ends. A partition that fails has its error in
+// Err. If a topic does not exist the error is a *MissingTopicError, and the facts of the other topics are returned with
+// it.
 func (a *Admin) Offsets(ctx context.Context, names []string) ([]job.PartitionFacts, error) {
 	return a.offsets(ctx, names, atStart)
 }
 
-// OffsetsAt is Offsets with Start being the first offset whose timestamp is at or after at, or the end where there is none.
+// OffsetsAt is Offsets with Start set to the first offset whose timestamp is at or after at, or to the end if there is
+// none.
 func (a *Admin) OffsetsAt(ctx context.Context, names []string, at time.Time) ([]job.PartitionFacts, error) {
 	return a.offsets(ctx, names, max(at.UnixMilli(), 0))
 }
@@ -52,7 +54,7 @@ func (a *Admin) offsets(ctx context.Context, names []string, start int64) ([]job
 			if try == offsetTries || !retriable(facts) {
 				return missing
 			}
-			if err := pause(ctx, backoff(try)); err != nil {
+			if err := retry.Sleep(ctx, backoff(try)); err != nil {
 				return err
 			}
 		}
@@ -63,9 +65,11 @@ func (a *Admin) offsets(ctx context.Context, names []string, start int64) ([]job
 	return facts, err
 }
 
-// offsetsOnce asks the leaders that m names. missing is the first topic that does not exist.
-func (a *Admin) offsetsOnce(ctx context.Context, m metadata, names []string, start int64) (facts []job.PartitionFacts, missing, err error) {
-	leaders := make(map[int32][]int) // leader to indexes of facts
+// offsetsOnce asks the leaders listed in m once. missing is the first topic that does not exist.
+func (a *Admin) offsetsOnce(ctx context.Context, m metadata, names []string, start int64) (facts []job.PartitionFacts,
+	missing, err error,
+) {
+	leaders := make(map[int32][]int) // indexes of facts by leader
 	for _, name := range names {
 		t, ok := m.topics[name]
 		switch {
@@ -98,15 +102,16 @@ func (a *Admin) offsetsOnce(ctx context.Context, m metadata, names []string, sta
 	return facts, missing, ctx.Err()
 }
 
-// listAll fills the facts at these indexes from their leader: start first, end last, so that start <= stable <= end.
+// listAll fills the facts at these indexes from their leader. It lists the start first and the end last, so that start
+// <= stable <= end.
 func listAll(ctx context.Context, cl *kgo.Client, leader int32, facts []job.PartitionFacts, at []int, start int64) {
-	parts := make([]job.Partition, len(at))
+	parts, epochs := make([]job.Partition, len(at)), make([]int32, len(at))
 	for i, f := range at {
-		parts[i] = facts[f].Partition
+		parts[i], epochs[i] = facts[f].Partition, facts[f].LeaderEpoch
 	}
-	starts := listOffsets(ctx, cl, leader, parts, start, false)
-	stables := listOffsets(ctx, cl, leader, parts, atEnd, true)
-	ends := listOffsets(ctx, cl, leader, parts, atEnd, false)
+	starts := listOffsets(ctx, cl, leader, parts, epochs, start, false)
+	stables := listOffsets(ctx, cl, leader, parts, epochs, atEnd, true)
+	ends := listOffsets(ctx, cl, leader, parts, epochs, atEnd, false)
 	for i, n := range at {
 		f := &facts[n]
 		s, l, e := starts[i], stables[i], ends[i]
@@ -115,7 +120,7 @@ func listAll(ctx context.Context, cl *kgo.Client, leader int32, facts []job.Part
 			continue
 		}
 		f.Start, f.LastStable, f.End = s.offset, l.offset, e.offset
-		if f.Start < 0 { // no record at or after the time asked for
+		if f.Start < 0 { // no record at or after the requested time
 			f.Start = f.End
 		}
 	}
@@ -136,8 +141,12 @@ type listed struct {
 	err    error
 }
 
-// listOffsets asks one broker, in the order of parts. stable asks as a read_committed reader.
-func listOffsets(ctx context.Context, cl *kgo.Client, broker int32, parts []job.Partition, at int64, stable bool) []listed {
+// listOffsets asks one broker, in the order of parts. stable asks as a read_committed reader. If epochs are given, one
+// per partition, a broker with another leader epoch refuses with a retriable error, so that epoch and offsets belong
+// together.
+func listOffsets(
+	ctx context.Context, cl *kgo.Client, broker int32, parts []job.Partition, epochs []int32, at int64, stable bool,
+) []listed {
 	req := kmsg.NewPtrListOffsetsRequest()
 	req.ReplicaID = -1
 	if stable {
@@ -146,7 +155,7 @@ func listOffsets(ctx context.Context, cl *kgo.Client, broker int32, parts []job.
 	out := make([]listed, len(parts))
 	index := make(map[string]map[int32]int)
 	for i, p := range parts {
-		out[i] = listed{offset: -1, err: fmt.Errorf("broker %d did not answer for it", broker)}
+		out[i] = listed{offset: -1, err: fmt.Errorf("broker %d did not answer for this partition", broker)}
 		if index[p.Topic] == nil {
 			index[p.Topic] = make(map[int32]int)
 			t := kmsg.NewListOffsetsRequestTopic()
@@ -156,6 +165,9 @@ func listOffsets(ctx context.Context, cl *kgo.Client, broker int32, parts []job.
 		index[p.Topic][p.ID] = i
 		rp := kmsg.NewListOffsetsRequestTopicPartition()
 		rp.Partition, rp.CurrentLeaderEpoch, rp.Timestamp = p.ID, -1, at
+		if epochs != nil {
+			rp.CurrentLeaderEpoch = epochs[i]
+		}
 		for n := range req.Topics {
 			if req.Topics[n].Topic == p.Topic {
 				req.Topics[n].Partitions = append(req.Topics[n].Partitions, rp)
@@ -179,7 +191,7 @@ func listOffsets(ctx context.Context, cl *kgo.Client, broker int32, parts []job.
 	return out
 }
 
-// retriable says whether asking again may give an answer that is missing.
+// retriable reports whether a retry may supply a missing answer.
 func retriable(facts []job.PartitionFacts) bool {
 	for _, f := range facts {
 		if f.Err != nil && (kerr.IsRetriable(f.Err) || !answered(f.Err)) {

@@ -13,29 +13,33 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
-// The SASL mechanisms that this package speaks.
+// The supported SASL mechanisms.
 const (
 	Plain       = "PLAIN"
 	ScramSHA256 = "SCRAM-SHA-256"
 	ScramSHA512 = "SCRAM-SHA-512"
 )
 
-// Login proves to the brokers who we are. All clients of a process share one, so that a password that the brokers refuse
-// is not sent again by each of them. It is safe for concurrent use.
+// Login authenticates the client to the brokers. All clients of a process share one, so that not each of them sends a
+// refused password again. It is safe for concurrent use.
 type Login struct {
 	mechanism string
 	user      string
 	password  func(context.Context) (string, error)
 	now       func() time.Time
+	// Notify, if set, is called with the error when the brokers first refuse a password, and with nil when they accept
+	// the user again. Set it before the first login.
+	Notify func(refused error)
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	tried    [sha256.Size]byte
-	refused  int // times in a row that the password in tried was refused
+	refused  int // consecutive refusals of the password in tried
 	waitTill time.Time
+	out      bool // the brokers' last answer was a refusal
 }
 
-// NewLogin makes a Login with one of the mechanisms above. password is called at each login, so that a new password in a
-// file is used without a restart.
+// NewLogin creates a Login with one of the mechanisms above. It calls password at each login, so that a new password in
+// a file takes effect without a restart.
 func NewLogin(mechanism, user string, password func(context.Context) (string, error)) (*Login, error) {
 	switch mechanism {
 	case Plain, ScramSHA256, ScramSHA512:
@@ -44,14 +48,14 @@ func NewLogin(mechanism, user string, password func(context.Context) (string, er
 	return nil, fmt.Errorf("unknown SASL mechanism %q", mechanism)
 }
 
-// String names user and mechanism.
+// String returns user and mechanism.
 func (l *Login) String() string { return l.user + " (" + l.mechanism + ")" }
 
-// Name is the mechanism's name.
+// Name returns the mechanism's name.
 func (l *Login) Name() string { return l.mechanism }
 
-// Authenticate begins to log in over a new connection. While a refused password has not changed, and for a time that grows
-// from 1 s to 5 min, it refuses by itself: brokers lock users out, and log each failure.
+// Authenticate starts a login over a new connection. While a refused password is unchanged, it fails without asking the
+// brokers for a period that grows from 1 s to 5 min, because brokers lock users out and log each failure.
 func (l *Login) Authenticate(ctx context.Context, host string) (sasl.Session, []byte, error) {
 	password, err := l.password(ctx)
 	if err != nil {
@@ -88,24 +92,38 @@ func (l *Login) mayTry(password string) error {
 	return nil
 }
 
-// noteRefused remembers that the brokers refused the password.
+// noteRefused records that the brokers refused the password.
 func (l *Login) noteRefused() {
+	if l.countRefused() == 1 && l.Notify != nil {
+		l.Notify(l.wrong())
+	}
+}
+
+// countRefused returns the number of consecutive refusals of the password, or 0 if this refusal was already counted.
+func (l *Login) countRefused() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refused > 0 && l.now().Before(l.waitTill) {
-		return // several connections at once, one refusal
+		return 0 // several connections report the same refusal
 	}
 	l.refused++
 	l.waitTill = l.now().Add(min(time.Second<<min(l.refused-1, 10), 5*time.Minute))
+	l.out = true
+	return l.refused
 }
 
 func (l *Login) noteAccepted() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.refused = 0
+	back := l.out
+	l.refused, l.out = 0, false
+	l.mu.Unlock()
+	if back && l.Notify != nil {
+		l.Notify(nil)
+	}
 }
 
-// wrong is the refusal, without what the broker or the mechanism says: some of it is derived from the password.
+// wrong returns the error of a refused password. It omits the text of the broker and the mechanism, parts of which
+// derive from the password.
 func (l *Login) wrong() error {
 	return &LoginError{User: l.user, Mechanism: l.mechanism, Err: errWrongPassword}
 }
@@ -116,7 +134,7 @@ type loginSession struct {
 	session sasl.Session
 }
 
-// Challenge answers the broker.
+// Challenge answers the broker's challenge.
 func (s *loginSession) Challenge(challenge []byte) (bool, []byte, error) {
 	done, answer, err := s.session.Challenge(challenge)
 	switch {
@@ -129,7 +147,7 @@ func (s *loginSession) Challenge(challenge []byte) (bool, []byte, error) {
 	return done, answer, nil
 }
 
-// loginOf is the Login of a client, or nil.
+// loginOf returns the Login of a client, or nil.
 func loginOf(cl *kgo.Client) *Login {
 	if ms, ok := cl.OptValue(kgo.SASL).([]sasl.Mechanism); ok && len(ms) == 1 {
 		if l, ok := ms[0].(*Login); ok {

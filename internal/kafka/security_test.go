@@ -78,13 +78,13 @@ func TestASecuredBroker(t *testing.T) {
 		"wrong SCRAM-SHA-256 password": {Config{Brokers: b.Clear, Login: bad(ScramSHA256)}, `login of user "app" by SCRAM-SHA-256: wrong user or password`},
 		"wrong PLAIN password":         {Config{Brokers: b.SASL, TLS: trusting(t, ca), Login: bad(Plain)}, `login of user "app" by PLAIN: wrong user or password`},
 		"unknown user":                 {Config{Brokers: b.Clear, Login: login(t, ScramSHA512, "nobody", "hunter2")}, `login of user "nobody" by SCRAM-SHA-512: wrong user or password`},
-		"no login":                     {Config{Brokers: b.Clear}, "does the broker want TLS or SASL?"},
-		"no client certificate":        {Config{Brokers: b.TLS, TLS: trusting(t, ca)}, "as it does when it wants a client certificate"},
+		"no login":                     {Config{Brokers: b.Clear}, "does the broker require TLS or SASL?"},
+		"no client certificate":        {Config{Brokers: b.TLS, TLS: trusting(t, ca)}, "it may require a client certificate"},
 		"another authority":            {Config{Brokers: b.SASL, TLS: trusting(t, b.Files.OtherCA), Login: good(ScramSHA512)}, "the broker's certificate is not trusted"},
 		"the system's authorities":     {Config{Brokers: b.SASL, TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Login: good(Plain)}, "the broker's certificate is not trusted"},
 		"another name":                 {Config{Brokers: b.SASL, TLS: wrongName, Login: good(ScramSHA512)}, "the broker's certificate is not for this address"},
 		"TLS to a plain listener":      {Config{Brokers: b.Brokers, TLS: trusting(t, ca)}, "does the broker speak TLS at this address?"},
-		"plain text to a TLS listener": {Config{Brokers: b.TLS}, "the broker wants TLS at this address"},
+		"plain text to a TLS listener": {Config{Brokers: b.TLS}, "the broker requires TLS at this address"},
 	} {
 		t.Run(what, func(t *testing.T) { refuses(t, c.Config, c.want) })
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// How long the cluster must keep saying so before it is believed: brokers learn of new and deleted topics, and of the end
-// of the log after a change of leader, one after the other.
+// How long the cluster must repeat an answer before it is believed. Brokers learn of new and deleted topics, and of the
+// log's end after a leader change, one after another.
 const (
 	goneAfter      = 3 * time.Second
 	recreatedAfter = time.Second
@@ -20,18 +20,18 @@ const (
 	holeAfter      = 2 * time.Second
 )
 
-// oddity is something that the cluster may say of a partition for a moment, without its being so.
-type oddity int
+// condition is a condition that the cluster may report of a partition for a moment although it does not hold.
+type condition int
 
 const (
-	nothingOdd oddity = iota
+	noCondition condition = iota
 	topicGone
 	otherTopic
 	logCut
 	logHole
 )
 
-// settle judges the answer for one partition.
+// settle evaluates the answer for one partition.
 func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched {
 	switch {
 	case a.err != nil:
@@ -42,15 +42,16 @@ func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched
 	case a.over > 0:
 		return f.raise(p, a, out)
 	case a.stuck:
-		return f.fail(p, fmt.Errorf("fetch %s: the broker sent batches that end before it", a), out)
+		return f.fail(p, fmt.Errorf("fetch %s: the broker sent only batches that end before this offset", a), out)
 	case a.again:
 		p.alone = true
 		return out
-	case a.hole && !p.stays(logHole, f.now(), holeAfter): // a broker that is slow to find its data may answer so too
+	case a.hole && !p.persists(logHole, f.now(), holeAfter):
+		// a broker that is slow to read its data may answer like this too
 		p.due, p.answered = f.now().Add(backoff(1)), f.call
 		return out
 	}
-	p.failures, p.odd = 0, nothingOdd
+	p.failures, p.condition = 0, noCondition
 	p.epoch = a.epoch
 	p.stable = a.fetched.LastStableOffset
 	p.next = a.next
@@ -71,16 +72,18 @@ func (f *Fetcher) settle(p *part, a *ask, leader int32, out []Fetched) []Fetched
 	})
 }
 
-// raise asks for enough to take in a batch that came cut off.
+// raise increases the limit so that a truncated batch fits.
 func (f *Fetcher) raise(p *part, a *ask, out []Fetched) []Fetched {
 	limit := min(maxResponse(f.cl), math.MaxInt32)
 	switch {
 	case a.over > limit:
-		return f.fail(p, &TooLargeError{Partition: p.Partition, Offset: a.offset, Size: a.over, Limit: limit}, out)
+		return f.fail(p, &TooLargeError{Partition: p.Partition, Offset: a.offset, End: a.end, Size: a.over, Limit: limit},
+			out)
 	case a.over <= int64(a.limit):
-		return f.fail(p, fmt.Errorf("fetch %s: a batch of %d bytes came cut off below a limit of %d", a, a.over, a.limit), out)
+		return f.fail(p, fmt.Errorf("fetch %s: a batch of %d bytes was truncated although the limit is %d", a, a.over,
+			a.limit), out)
 	}
-	p.limit, p.odd = int32(a.over), nothingOdd
+	p.limit, p.condition = int32(a.over), noCondition
 	return out
 }
 
@@ -91,20 +94,20 @@ func (f *Fetcher) settleError(p *part, a *ask, leader int32, out []Fetched) []Fe
 		f.cancel()
 		return out
 	case errors.As(a.err, &packed):
-		return f.fail(p, &TooLargeError{Partition: p.Partition, Offset: packed.Offset, Limit: math.MaxInt32}, out)
+		return f.fail(p, &TooLargeError{Partition: p.Partition, Offset: packed.Offset, End: a.end, Limit: math.MaxInt32}, out)
 	case tooLargeToRead(a.err):
 		return f.tooLarge(p, a, out)
 	case outOfRange(a.err):
 		return f.outOfRange(p, a, out)
-	case Final(a.err): // the log was cut off below the cursor
+	case Final(a.err): // the log was truncated below the cursor
 		return f.fail(p, a.err, out)
 	}
 	p.wants = f.fresh + 1
 	return f.fail(p, fmt.Errorf("fetch %s from broker %d: %w", a, leader, cause(explainLogin(f.cl, a.err))), out)
 }
 
-// tooLarge handles a response over what the client reads: a request for this partition alone, and for one batch, decides
-// whether it is the cause.
+// tooLarge handles a response larger than the client reads. A request for this partition alone, and for one batch,
+// shows whether it is the cause.
 func (f *Fetcher) tooLarge(p *part, a *ask, out []Fetched) []Fetched {
 	limit := maxResponse(f.cl)
 	if !p.least {
@@ -115,34 +118,34 @@ func (f *Fetcher) tooLarge(p *part, a *ask, out []Fetched) []Fetched {
 	return f.fail(p, &TooLargeError{Partition: p.Partition, Offset: a.offset, Limit: limit}, out)
 }
 
-// outOfRange tells a gap from an answer that was out of date when it came. A log that ends before a cursor of which nobody knows
-// under which leader it was there (a gap was accepted) is waited for.
+// outOfRange distinguishes a gap from an outdated answer. If the log ends before a cursor whose leader epoch is unknown
+// (a gap was accepted), the fetcher waits for the log.
 func (f *Fetcher) outOfRange(p *part, a *ask, out []Fetched) []Fetched {
 	gap := &GapError{Partition: p.Partition, Wanted: a.offset, Start: a.log.From, End: a.log.To}
 	switch {
 	case a.logErr == nil && a.offset < a.log.From:
 		return f.fail(p, gap, out)
-	case a.logErr == nil && a.offset > a.log.To && (a.since >= 0 || a.epoch < 0) && p.stays(logCut, f.now(), cutAfter):
+	case a.logErr == nil && a.offset > a.log.To && (a.since >= 0 || a.epoch < 0) && p.persists(logCut, f.now(), cutAfter):
 		return f.fail(p, gap, out)
 	}
 	p.wants = f.fresh + 1
 	return f.fail(p, fmt.Errorf("fetch %s: %w", a, a.err), out)
 }
 
-// stays says whether the same oddity has been there for d, and remembers since when.
-func (p *part) stays(o oddity, now time.Time, d time.Duration) bool {
-	if p.odd != o {
-		p.odd, p.oddSince = o, now
+// persists reports whether the same condition has lasted for d, and records its start.
+func (p *part) persists(o condition, now time.Time, d time.Duration) bool {
+	if p.condition != o {
+		p.condition, p.conditionSince = o, now
 	}
-	return now.Sub(p.oddSince) >= d
+	return now.Sub(p.conditionSince) >= d
 }
 
-// fail hands out an error and keeps the partition quiet for a while, also after a final one: the caller may insist.
+// fail returns an error and backs the partition off, also after a final error, because the caller may retry.
 func (f *Fetcher) fail(p *part, err error, out []Fetched) []Fetched {
 	p.failures++
 	p.due = f.now().Add(backoff(p.failures))
-	if p.odd == logHole { // what comes after an error has to be seen again from the start: it may be another leader's answer
-		p.odd = nothingOdd
+	if p.condition == logHole { // after an error, observe the condition from the start: another leader may answer
+		p.condition = noCondition
 	}
 	if Refused(err) {
 		p.due = f.now().Add(refusedPause)
@@ -154,7 +157,7 @@ func (f *Fetcher) fail(p *part, err error, out []Fetched) []Fetched {
 // refresh is one MetadataRequest in flight. Its goroutine owns it until done is closed.
 type refresh struct {
 	done  chan struct{}
-	names map[string]bool // what was asked for
+	names map[string]bool // requested topics
 	meta  metadata
 	err   error
 }
@@ -176,16 +179,18 @@ func (f *Fetcher) startRefresh() {
 	})
 }
 
-// settleRefresh takes over who leads what and judges the partitions that have no leader by it.
+// settleRefresh adopts the leaders of a refresh and evaluates the partitions without a leader.
 func (f *Fetcher) settleRefresh(r *refresh, out []Fetched) []Fetched {
 	switch {
 	case errors.Is(r.err, kgo.ErrClientClosed):
 		f.cancel()
 		return out
+	case r.err == nil && otherCluster(f.config.Cluster, r.meta.cluster):
+		r.err = &OtherClusterError{Want: f.config.Cluster, Now: r.meta.cluster}
 	case r.err == nil:
 		f.fresh++
 		for name := range r.names {
-			f.topics[name] = r.meta.topics[name] // a topic that the broker left out counts as without partitions
+			f.topics[name] = r.meta.topics[name] // a topic that the broker omitted has no partitions
 		}
 	}
 	now := f.now()
@@ -205,19 +210,22 @@ func (f *Fetcher) settleRefresh(r *refresh, out []Fetched) []Fetched {
 	return out
 }
 
-// verdict says why a partition has no leader to ask.
+// otherCluster reports whether two ids belong to different clusters; an empty id is unknown.
+func otherCluster(want, now string) bool { return want != "" && now != "" && want != now }
+
+// verdict returns why a partition has no leader to fetch from.
 func (p *part) verdict(t topicMeta, now time.Time) error {
 	_, known := t.partition(p.ID)
 	switch {
 	case errors.Is(t.err, kerr.UnknownTopicOrPartition):
-		if p.stays(topicGone, now, goneAfter) {
+		if p.persists(topicGone, now, goneAfter) {
 			return &MissingTopicError{Topic: p.Topic}
 		}
 		return t.err
 	case t.err != nil:
 		return t.err
 	case otherID(t, p):
-		if p.stays(otherTopic, now, recreatedAfter) {
+		if p.persists(otherTopic, now, recreatedAfter) {
 			return &RecreatedError{Partition: p.Partition, Now: t.id}
 		}
 		return kerr.UnknownTopicID
@@ -232,8 +240,8 @@ func unsupported(err error) bool {
 	return errors.Is(err, kerr.UnsupportedVersion) || errors.Is(err, kerr.InvalidRequest)
 }
 
-// tooLargeToRead recognises a response over the client's read limit. The client has no exported error for it; a test
-// watches the text.
+// tooLargeToRead recognises a response above the client's read limit. The client exports no error for it; a test guards
+// the text.
 func tooLargeToRead(err error) bool { return strings.Contains(err.Error(), "BrokerMaxReadBytes") }
 
 func maxResponse(cl *kgo.Client) int64 {

@@ -7,11 +7,11 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// timesTimeout bounds a call of Times: what is not answered by then stays unknown.
+// timesTimeout bounds a call of Times. Partitions not answered by then are left out.
 const timesTimeout = 3 * time.Second
 
-// Times are the timestamps of the first record at or behind each offset. Partitions are left out whose log no longer holds the
-// offset, holds no record from there on, does not stamp records, or does not answer in time.
+// Times returns the timestamps of the first record at or after each offset. It leaves out partitions whose log no
+// longer holds the offset, has no record from there on, does not timestamp records, or does not answer in time.
 func (a *Admin) Times(ctx context.Context, at map[job.Partition]int64) (map[job.Partition]time.Time, error) {
 	limited, cancel := context.WithTimeout(ctx, timesTimeout)
 	defer cancel()
@@ -38,7 +38,7 @@ func (a *Admin) Times(ctx context.Context, at map[job.Partition]int64) (map[job.
 		}
 		for _, got := range fetched {
 			switch {
-			case got.Err != nil && !Final(got.Err): // asked again
+			case got.Err != nil && !Final(got.Err): // retried
 			case got.Err != nil:
 				delete(open, got.Partition)
 			case len(got.Records) > 0:

@@ -14,8 +14,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Topics says what the cluster knows about the topics, in the order of names: ids, offsets, settings. A topic that does
-// not exist is a *MissingTopicError; one that the user may not read is a *job.Refusal that names the right.
+// Topics returns ids, offsets and settings of the topics, in the order of names. A topic that does not exist is a
+// *MissingTopicError; one that the user may not read is a *job.Refusal that names the missing right.
 func (a *Admin) Topics(ctx context.Context, names []string) ([]job.TopicFacts, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -52,7 +52,26 @@ func (a *Admin) Topics(ctx context.Context, names []string) ([]job.TopicFacts, e
 	return facts, nil
 }
 
-// settings fills in what the topic's configuration says. A topic that only compacts keeps the newest of each key for ever.
+// IDs returns the cluster's id and the ids of those topics that exist.
+func (a *Admin) IDs(ctx context.Context, names []string) (cluster string, ids map[string]job.TopicID, err error) {
+	err = a.call(ctx, func(ctx context.Context) error {
+		m, err := requestMetadata(ctx, a.cl, names)
+		if err != nil {
+			return err
+		}
+		cluster, ids = m.cluster, make(map[string]job.TopicID, len(m.topics))
+		for name, t := range m.topics {
+			if t.err == nil {
+				ids[name] = t.id
+			}
+		}
+		return nil
+	})
+	return cluster, ids, err
+}
+
+// settings fills in the topic's configuration. A topic that is only compacted keeps the newest record of each key
+// without a time limit.
 func settings(f *job.TopicFacts, configs kadm.ResourceConfigs) error {
 	rc, err := configs.On(f.Name, nil)
 	if err == nil {
@@ -79,7 +98,7 @@ func settings(f *job.TopicFacts, configs kadm.ResourceConfigs) error {
 		}
 	}
 	if !deletes {
-		f.RetentionMS, f.RetentionBytes = -1, -1 // they are set on such a topic too, and nothing goes by them
+		f.RetentionMS, f.RetentionBytes = -1, -1 // such a topic has these settings too, but they have no effect
 	}
 	return nil
 }
@@ -92,8 +111,8 @@ func number(s string, otherwise int64) int64 {
 	return n
 }
 
-// Sizes are the bytes on disk of each partition (of its largest replica), compressed as they lie there. It is nil without
-// an error when this client may not read log dirs.
+// Sizes returns the bytes on disk of each partition's largest replica, compressed. It returns nil without an error if
+// the client may not read log dirs.
 func (a *Admin) Sizes(ctx context.Context, names []string) (map[job.Partition]int64, error) {
 	var sizes map[job.Partition]int64
 	err := a.call(ctx, func(ctx context.Context) error {
@@ -101,7 +120,7 @@ func (a *Admin) Sizes(ctx context.Context, names []string) (map[job.Partition]in
 		if err != nil {
 			return err
 		}
-		// Asking for named partitions fails as a whole when one of them is unknown, so ask for all and filter.
+		// A request for named partitions fails as a whole if one is unknown. Request all and filter.
 		var failed error
 		for _, shard := range a.cl.RequestSharded(ctx, kmsg.NewPtrDescribeLogDirsRequest()) {
 			if shard.Err != nil {
@@ -148,11 +167,11 @@ func addSizes(sizes map[job.Partition]int64, m metadata, resp *kmsg.DescribeLogD
 	return sizes
 }
 
-// Names lists the topics of the cluster that are not internal, sorted: those that the user may see.
+// Names returns the cluster's topics that the user may see, sorted, without internal ones.
 func (a *Admin) Names(ctx context.Context) ([]string, error) {
 	var names []string
 	err := a.call(ctx, func(ctx context.Context) error {
-		req := kmsg.NewPtrMetadataRequest() // no list of topics asks for all
+		req := kmsg.NewPtrMetadataRequest() // no list of topics requests all
 		resp, err := req.RequestWith(ctx, a.cl)
 		if err != nil {
 			return err

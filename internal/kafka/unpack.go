@@ -6,11 +6,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// errEnough ends an answer in front of a batch: what came before is complete, and the rest is asked for again.
-var errEnough = errors.New("the answer unpacks to more than is taken at once")
+// errEnough ends an answer before a batch: the batches before it are complete, and the rest is fetched again.
+var errEnough = errors.New("the uncompressed answer exceeds the limit")
 
-// bounded unpacks batches until they are left bytes or more, and at least one. A megabyte of well compressed batches may unpack to a
-// thousand. One answer's goroutine owns it.
+// bounded unpacks batches until their uncompressed size reaches left bytes, and at least one batch. A megabyte of well
+// compressed batches can expand to a gigabyte. The goroutine of one answer owns it.
 type bounded struct {
 	kgo.Decompressor
 	left int

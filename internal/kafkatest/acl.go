@@ -11,7 +11,9 @@ import (
 
 // WithACLs are the settings of a broker that allows nothing that no ACL allows, but for its plain listener.
 func WithACLs() []string {
-	return []string{"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS"}
+	return []string{
+		"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "super.users=User:ANONYMOUS",
+	}
 }
 
 // Allow does what a command line of kafka-acls --add does.
@@ -33,9 +35,9 @@ func (s *Secured) Allow(t testing.TB, commandLine string) {
 		}
 		value := words[i+1]
 		switch words[i] {
-		case "--bootstrap-server":
+		case "--bootstrap-server", "--command-config":
 		case "--allow-principal":
-			b.Allow(value)
+			b.Allow(strings.Trim(value, "'"))
 		case "--operation":
 			op, err := kmsg.ParseACLOperation(value)
 			if err != nil {

@@ -1,7 +1,7 @@
 // Package kafkatest gives tests their brokers: an in-process one (Fake), a real one (Real), or both in turn (Each).
 //
-// One real broker is started a test process, on first use, with scripts/kafka/kafka.sh; a package that calls Real or Each
-// ends it at once with
+// One real broker is started a test process, on first use, with scripts/kafka/kafka.sh; a package that calls Real or
+// Each ends it at once with
 //
 //	func TestMain(m *testing.M) { kafkatest.Main(m) }
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// ProduceAt appends one record whose timestamp is any number: clients that hold times in nanoseconds cannot send those of
-// producers that stamp microseconds.
+// ProduceAt appends one record whose timestamp is any number: clients that hold times in nanoseconds cannot send those
+// of producers that stamp microseconds.
 func ProduceAt(t testing.TB, brokers []string, topic string, partition int32, stamp int64, key, value []byte) {
 	t.Helper()
 	rec := kmsg.Record{Key: key, Value: value}

@@ -121,7 +121,8 @@ func (b *RealBroker) stop() {
 	_ = b.stdout.Close()
 }
 
-// launch starts kafka.sh and waits for its ready line. An empty data folder means a temporary one, which the launcher removes.
+// launch starts kafka.sh and waits for its ready line. An empty data folder means a temporary one, which the launcher
+// removes.
 func launch(data string, port int, set []string, options ...string) (*RealBroker, error) {
 	script, err := launcher()
 	if err != nil {
@@ -226,8 +227,8 @@ func (b *RealBroker) signal(t testing.TB, s syscall.Signal) {
 	}
 }
 
-// CutLog takes the end off a partition's log while the broker is down, as a machine that lost power may: about half of its newest
-// segment's bytes are left. Started again, the broker serves what it finds under a new leader epoch.
+// CutLog takes the end off a partition's log while the broker is down, as a machine that lost power may: about half of
+// its newest segment's bytes are left. Started again, the broker serves what it finds under a new leader epoch.
 func (b *RealBroker) CutLog(t testing.TB, topic string, partition int32) {
 	t.Helper()
 	if b.running {

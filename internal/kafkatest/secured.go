@@ -12,8 +12,8 @@ import (
 	"github.com/kappactl/kappactl/internal/certtest"
 )
 
-// Secured is a real broker with listeners of every kind. Brokers of the RealBroker is the plain one, for the test's own
-// use; nobody is asked for a name there.
+// Secured is a real broker with listeners of every kind. Brokers of the RealBroker is the plain one, without
+// authentication, for the test's own use.
 type Secured struct {
 	*RealBroker
 	SASL  []string // TLS, then SASL: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512
@@ -22,7 +22,7 @@ type Secured struct {
 	Files certtest.Files
 }
 
-// The user that every secured broker knows by PLAIN, and by SCRAM after AddUser.
+// The user that every secured broker accepts by PLAIN, and by SCRAM after AddUser.
 const (
 	User     = "app"
 	Password = "correct horse, battery: staple=9"
@@ -48,7 +48,8 @@ func StartSecured(t testing.TB, set ...string) *Secured {
 	}
 	for _, listener := range []string{"sasl_ssl", "sasl_plaintext"} {
 		settings = append(settings,
-			fmt.Sprintf("listener.name.%s.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_%s=%q;", listener, User, Password),
+			fmt.Sprintf("listener.name.%s.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule "+
+				"required user_%s=%q;", listener, User, Password),
 			fmt.Sprintf("listener.name.%s.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;", listener),
 			fmt.Sprintf("listener.name.%s.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;", listener),
 		)
@@ -67,8 +68,11 @@ func (s *Secured) AddUser(t testing.TB, user, password string) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	admin := kadm.NewClient(Client(t, s.Brokers))
-	for _, m := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} { // one a request: a user may stand in it once
-		done, err := admin.AlterUserSCRAMs(ctx, nil, []kadm.UpsertSCRAM{{User: user, Mechanism: m, Iterations: 4096, Password: password}})
+	// one per request: a user may occur in it only once
+	for _, m := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} {
+		done, err := admin.AlterUserSCRAMs(ctx, nil, []kadm.UpsertSCRAM{
+			{User: user, Mechanism: m, Iterations: 4096, Password: password},
+		})
 		if err == nil {
 			err = done.Error()
 		}
@@ -78,7 +82,7 @@ func (s *Secured) AddUser(t testing.TB, user, password string) {
 	}
 }
 
-// freePorts are below the range of outgoing connections, as kafka.sh chooses them.
+// freePorts returns ports below the range of outgoing connections, like kafka.sh.
 func freePorts(t testing.TB, n int) []int {
 	t.Helper()
 	var ports []int
@@ -91,7 +95,7 @@ func freePorts(t testing.TB, n int) []int {
 		if err != nil {
 			continue
 		}
-		defer l.Close() // until all are chosen, so that no two are the same
+		defer l.Close() // close after all are chosen, so that no two are equal
 		ports = append(ports, p)
 	}
 	return ports

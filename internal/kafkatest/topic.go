@@ -13,10 +13,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// patience bounds every wait of a test for a broker: it is what a test that fails costs, so a loaded machine gets time.
+// patience bounds every wait of a test for a broker. Only failing tests wait that long, so it is generous for loaded
+// machines.
 const patience = 90 * time.Second
 
-// Name makes a topic name of its own from base: the real broker is shared.
+// Name returns a unique topic name derived from base, because the real broker is shared.
 func Name(base string) string { return base + "-" + strings.ToLower(rand.Text()[:8]) }
 
 // Client returns a client that is closed when the test ends. Its producer takes the partition of each record.
@@ -41,8 +42,8 @@ func Topic(t testing.TB, brokers []string, name string, partitions int32, config
 	t.Cleanup(func() { removeTopic(brokers, name) })
 }
 
-// CreateTopic makes a topic and leaves it. Records are kept whatever their time, unless configs has retention.ms: a real
-// broker would soon delete those with old stamps.
+// CreateTopic makes a topic and leaves it. Records are kept whatever their time, unless configs has retention.ms: a
+// real broker would soon delete those with old stamps.
 func CreateTopic(t testing.TB, brokers []string, name string, partitions int32, configs map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -135,8 +136,8 @@ func Ends(t testing.TB, brokers []string, topic string, partition int32) (end, s
 	return e.Offset, s.Offset
 }
 
-// AwaitStable waits until the last stable offset of a partition is at least offset: transaction markers are written after
-// the transaction's end was answered.
+// AwaitStable waits until the last stable offset of a partition is at least offset: transaction markers are written
+// after the transaction's end was answered.
 func AwaitStable(t testing.TB, brokers []string, topic string, partition int32, offset int64) {
 	t.Helper()
 	Until(t, "the last stable offset arrives", func() bool {
@@ -151,7 +152,7 @@ func Until(t testing.TB, what string, ok func() bool) {
 	UntilEvery(t, 20*time.Millisecond, what, ok)
 }
 
-// UntilEvery is Until with a pause of its own between two looks, for those that are dear.
+// UntilEvery is Until with a given pause between two polls, for expensive conditions.
 func UntilEvery(t testing.TB, pause time.Duration, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -180,7 +181,7 @@ func awaitLeaders(t testing.TB, brokers []string, name string, partitions int) {
 	})
 }
 
-// GroupOffset is the offset that a consumer group has committed for a partition, -1 when none.
+// GroupOffset returns the offset that a consumer group has committed for a partition, or -1.
 func GroupOffset(t testing.TB, brokers []string, group, topic string, partition int32) int64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -60,7 +60,9 @@ func Aborted(t testing.TB, brokers []string, topic string, partition int32, valu
 	transact(t, brokers, topic, partition, kgo.TryAbort, values)
 }
 
-func transact(t testing.TB, brokers []string, topic string, partition int32, commit kgo.TransactionEndTry, values []string) {
+func transact(t testing.TB, brokers []string, topic string, partition int32, commit kgo.TransactionEndTry,
+	values []string,
+) {
 	t.Helper()
 	x := Begin(t, brokers)
 	records := make([]*kgo.Record, len(values))

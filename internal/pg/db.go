@@ -1,7 +1,9 @@
 package pg
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,14 +15,14 @@ import (
 // DefaultSchema is the control schema's name in SQL texts.
 const DefaultSchema = "kappactl"
 
-// DB is what a store needs; a Pool and a Tx both are one.
+// DB is the interface of stores to the database; Pool and Tx implement it.
 type DB interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// schema rewrites SQL texts from DefaultSchema to the schema in use.
+// schema is the control schema in use. It replaces DefaultSchema in SQL texts.
 type schema string
 
 func (s schema) sql(text string) string {
@@ -36,7 +38,7 @@ type Tx struct {
 	schema schema
 	answer patience
 
-	unhurried bool // the timeouts of the role are lifted
+	timeoutsLifted bool // the role's timeouts are lifted
 }
 
 // Exec runs a statement.
@@ -58,7 +60,7 @@ func (t *Tx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, erro
 	return t.answer.query(ctx, t.tx, t.schema.sql(sql), args)
 }
 
-// QueryRow runs a query of one row.
+// QueryRow runs a query that returns one row.
 func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	if err := t.lift(ctx); err != nil {
 		return failedRow{err}
@@ -66,29 +68,29 @@ func (t *Tx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return t.answer.queryRow(ctx, t.tx, t.schema.sql(sql), args)
 }
 
-// failedRow is a row that could not be asked for.
+// failedRow is the row of a query that could not be sent.
 type failedRow struct{ err error }
 
-// Scan gives the error.
+// Scan returns the error.
 func (r failedRow) Scan(...any) error { return r.err }
 
-// lift takes the timeouts of the role away before the first Long statement of the transaction.
+// lift removes the role's timeouts before the transaction's first Long statement.
 func (t *Tx) lift(ctx context.Context) error {
-	if t.unhurried || !isLong(ctx) {
+	if t.timeoutsLifted || !isLong(ctx) {
 		return nil
 	}
 	ctx, end := context.WithTimeout(ctx, t.answer.answer)
 	defer end()
-	_, err := t.tx.Exec(ctx, unhurried)
-	t.unhurried = err == nil
+	_, err := t.tx.Exec(ctx, sqlLiftTimeouts)
+	t.timeoutsLifted = err == nil
 	return err
 }
 
-// Raw is the pgx transaction: SQL given to it (a user's text, COPY) is taken as it is.
+// Raw returns the pgx transaction. It runs SQL unchanged (a user's text, COPY).
 func (t *Tx) Raw() pgx.Tx { return rawTx{t.tx, t.answer} }
 
-// One runs exactly one statement. A text that holds SQL of a job file goes this way: Exec without arguments would also run what comes
-// behind a semicolon.
+// One runs exactly one statement. SQL of a job file must use it, because Exec without arguments would also run
+// statements after a semicolon.
 func One(ctx context.Context, db interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }, sql string,
@@ -101,8 +103,61 @@ func One(ctx context.Context, db interface {
 	return rows.Err()
 }
 
-// Interval is d as text for a parameter that is cast to interval, in microseconds.
+// Interval returns d in microseconds as text for a parameter that is cast to interval.
 func Interval(d time.Duration) string { return fmt.Sprintf("%d microseconds", d.Microseconds()) }
 
 // Ident quotes an identifier of one or more parts.
 func Ident(parts ...string) string { return pgx.Identifier(parts).Sanitize() }
+
+// Collect runs a query and returns its rows.
+func Collect[T any](ctx context.Context, db DB, row pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
+	rows, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, row)
+}
+
+// Structs runs a query and returns its rows as structs, by the names of their columns. args may be nil.
+func Structs[T any](ctx context.Context, db DB, sql string, args pgx.NamedArgs) ([]T, error) {
+	return Collect(ctx, db, pgx.RowToStructByName[T], sql, args)
+}
+
+// UniqueKey returns the column list, in parentheses, for a unique index and its ON CONFLICT. Without columns it is the
+// constant true, so that the table holds at most one row.
+func UniqueKey(columns []string) string {
+	if len(columns) == 0 {
+		return "((true))"
+	}
+	quoted := make([]string, len(columns))
+	for i, c := range columns {
+		quoted[i] = Ident(c)
+	}
+	return "(" + strings.Join(quoted, ", ") + ")"
+}
+
+// errProbed makes a probe's transaction roll back.
+var errProbed = errors.New("probed")
+
+// Probe runs f in a transaction of a pool, or in a savepoint of a transaction, and rolls it back.
+func Probe(ctx context.Context, db DB, f func(pgx.Tx) error) error {
+	probe := func(tx *Tx) (err error) {
+		save, err := tx.Raw().Begin(ctx)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, save.Rollback(ctx)) }()
+		return f(save)
+	}
+	switch d := db.(type) {
+	case *Tx:
+		return probe(d)
+	case *Pool:
+		err := d.ReadCommitted(ctx, func(tx *Tx) error { return cmp.Or(probe(tx), errProbed) })
+		if errors.Is(err, errProbed) {
+			return nil
+		}
+		return err
+	}
+	return fmt.Errorf("%T begins no transactions", db)
+}

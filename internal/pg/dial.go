@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A connection whose other end is gone without a word is given up after about half a minute: what was sent must be
-// acknowledged by then, and a silent line is probed.
+// A connection whose peer has disappeared is closed after about half a minute: sent data must be acknowledged by then,
+// and an idle connection is probed.
 const (
 	probeAfter = 15 * time.Second
 	probeEvery = 5 * time.Second
@@ -15,7 +15,7 @@ const (
 	unheard    = probeAfter + probes*probeEvery
 )
 
-// dial opens a connection that notices when the network loses the other end, however long a statement may take.
+// dial opens a connection that detects the loss of its peer, even during a long statement.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: probeAfter, Interval: probeEvery, Count: probes},

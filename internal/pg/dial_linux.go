@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// giveUpUnacknowledged bounds how long sent bytes may stay unacknowledged; Linux otherwise tries for a quarter of an hour.
+// giveUpUnacknowledged bounds how long sent data may remain unacknowledged; Linux otherwise retries for a quarter of an
+// hour.
 func giveUpUnacknowledged(network, _ string, c syscall.RawConn) error {
 	if !strings.HasPrefix(network, "tcp") {
 		return nil

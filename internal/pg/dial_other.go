@@ -4,5 +4,5 @@ package pg
 
 import "syscall"
 
-// giveUpUnacknowledged leaves the bound to the system's own.
+// giveUpUnacknowledged keeps the system's own bound.
 func giveUpUnacknowledged(string, string, syscall.RawConn) error { return nil }

@@ -10,20 +10,32 @@ import (
 	"net"
 	"strings"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
 var errBadDSN = errors.New("the connection string cannot be parsed")
 
-// ConnectError is a database that cannot be used: not there, wrong password, no such database. Its text holds neither
-// the connection string nor a password.
+// ConnectError reports a database that cannot be used: unreachable, wrong password, no such database. Its text contains
+// neither the connection string nor a password.
 type ConnectError struct {
 	Host string
 	Err  error
 }
 
-func newConnectError(c *pgx.ConnConfig, err error) *ConnectError {
+// LoginError reports that the server does not accept the user or the password.
+type LoginError struct{ User string }
+
+func (e *LoginError) Error() string {
+	return fmt.Sprintf("the server refused user %q or the password", e.User)
+}
+
+func newConnectError(c *pgx.ConnConfig, err error) error {
+	var password *PasswordError
+	if errors.As(err, &password) {
+		return password
+	}
 	return &ConnectError{Host: net.JoinHostPort(c.Host, fmt.Sprint(c.Port)), Err: plain(c, err)}
 }
 
@@ -34,10 +46,10 @@ func (e *ConnectError) Error() string {
 	return "PostgreSQL at " + e.Host + ": " + e.Err.Error()
 }
 
-// Unwrap gives the chain behind it.
+// Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// badDSN says what is wrong with a connection string, without the string.
+// badDSN describes the error in a connection string without quoting it.
 func badDSN(err error) error {
 	var file *fs.PathError
 	if errors.As(err, &file) {
@@ -46,7 +58,7 @@ func badDSN(err error) error {
 	return errBadDSN
 }
 
-// plain says in one line what stands in the way.
+// plain describes on one line why the connection failed.
 func plain(c *pgx.ConnConfig, err error) error {
 	var server *pgconn.PgError
 	var op *net.OpError
@@ -61,23 +73,25 @@ func plain(c *pgx.ConnConfig, err error) error {
 		return fmt.Errorf("the server's certificate is not trusted: %w", unverified.Err)
 	case errors.As(err, &authority):
 		return fmt.Errorf("the server's certificate is not trusted: %w", authority)
-	case strings.Contains(err.Error(), "server refused TLS connection"): // pgx has no type for it; a test watches the text
-		return errors.New("the server does not speak TLS, and sslmode wants it")
+	case strings.Contains(err.Error(), "server refused TLS connection"):
+		// pgx has no type for it; a test guards the text
+		return errors.New("the server does not support TLS, which sslmode requires")
 	case errors.As(err, &server):
 		switch server.Code {
-		case "28000":
+		case pgerrcode.InvalidAuthorizationSpecification:
 			if strings.Contains(server.Message, "no encryption") {
-				return fmt.Errorf("the server refuses connections without TLS for user %q: set sslmode=verify-full and sslrootcert", c.User)
+				return fmt.Errorf("the server refuses connections without TLS for user %q: set sslmode=verify-full and sslrootcert",
+					c.User)
 			}
-			return fmt.Errorf("password or user refused for user %q", c.User)
-		case "28P01":
-			return fmt.Errorf("password or user refused for user %q", c.User)
-		case "3D000":
+			return &LoginError{User: c.User}
+		case pgerrcode.InvalidPassword:
+			return &LoginError{User: c.User}
+		case pgerrcode.InvalidCatalogName:
 			return fmt.Errorf("database %q does not exist", c.Database)
 		}
-		return fmt.Errorf("%s (SQLSTATE %s)", server.Message, server.Code)
+		return fmt.Errorf("%s (SQLSTATE %s) for user %q", server.Message, server.Code, c.User)
 	case errors.As(err, &lookup) && !lookup.IsTimeout:
-		return fmt.Errorf("host %s is not known", lookup.Name)
+		return fmt.Errorf("host %s is unknown", lookup.Name)
 	case errors.As(err, &op):
 		return op.Err
 	case errors.Is(err, context.DeadlineExceeded):
@@ -86,15 +100,15 @@ func plain(c *pgx.ConnConfig, err error) error {
 	return errors.New("connection refused or closed")
 }
 
-// CommitError is a COMMIT that did not answer "committed": it may or may not have happened.
+// CommitError reports a COMMIT whose outcome is unknown.
 type CommitError struct{ Err error }
 
 func (e *CommitError) Error() string { return "commit: " + e.Err.Error() }
 
-// Unwrap gives the chain behind it.
+// Unwrap returns the cause.
 func (e *CommitError) Unwrap() error { return e.Err }
 
-// Message is what the server said, on one line and without its severity; of any other error the whole text.
+// Message returns the server's message on one line and without its severity; for other errors the whole text.
 func Message(err error) string {
 	text := err.Error()
 	var server *pgconn.PgError
@@ -104,7 +118,7 @@ func Message(err error) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// Code is the SQLSTATE of err, or empty.
+// Code returns the SQLSTATE of err, or "".
 func Code(err error) string {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
@@ -113,32 +127,43 @@ func Code(err error) string {
 	return ""
 }
 
-// Unreachable says that err came from the way to the server or from its shutdown, not from a statement: trying again
-// later can help.
+// Unreachable reports whether err came from the connection or from the server's shutdown, not from a statement. A later
+// retry can help.
 func Unreachable(err error) bool {
 	var connect *ConnectError
+	var refused *pgconn.ConnectError // includes a refused password, which may be in the middle of a rotation
+	var password *PasswordError
 	var op *net.OpError
-	if errors.Is(err, errUnanswered) || errors.As(err, &connect) || errors.As(err, &op) || errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) {
+	if errors.As(err, &refused) || errors.As(err, &password) {
+		return true
+	}
+	if errors.Is(err, errUnanswered) || errors.As(err, &connect) || errors.As(err, &op) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, pgconn.ErrConnClosed) {
 		return true
 	}
 	switch code := Code(err); {
 	case code == "":
 		return pgconn.Timeout(err) || pgconn.SafeToRetry(err) || errors.Is(err, pgx.ErrTxClosed) || isEOF(err)
-	case code[:2] == "08", code[:2] == "57", code == "53300", code == "25P03":
-		return code != "57014" // query cancelled by a timeout of ours is not a lost server
+	case pgerrcode.IsConnectionException(code), pgerrcode.IsOperatorIntervention(code),
+		code == pgerrcode.TooManyConnections,
+		code == pgerrcode.IdleInTransactionSessionTimeout:
+		return code != pgerrcode.QueryCanceled // a query cancelled by our own timeout is not a lost server
 	}
 	return false
 }
 
-// ReadOnly says that the server took no write: it is a standby, or somebody made it read-only. Another server, or the same one
-// later, takes it.
-func ReadOnly(err error) bool { return Code(err) == "25006" }
+// ReadOnly reports whether the server refused a write because it is a standby or in read-only mode. Another server may
+// accept it, or the same one later.
+func ReadOnly(err error) bool { return Code(err) == pgerrcode.ReadOnlySQLTransaction }
 
-// TimedOut says that a statement or a transaction was not done within the time that it had, on either side. The way to the server
-// may be down as well; when it is not, less work at once may pass.
+// transactionTimeout is the SQLSTATE of transaction_timeout (PostgreSQL 17 and later), which pgerrcode does not define.
+const transactionTimeout = "25P04"
+
+// TimedOut reports whether a statement or a transaction exceeded its time limit, on either side. The connection may be
+// down as well; if it is not, a smaller amount of work may succeed.
 func TimedOut(err error) bool {
 	switch Code(err) {
-	case "57014", "25P04":
+	case pgerrcode.QueryCanceled, transactionTimeout:
 		return true
 	case "":
 		return pgconn.Timeout(err) || errors.Is(err, context.DeadlineExceeded)
@@ -146,10 +171,11 @@ func TimedOut(err error) bool {
 	return false
 }
 
-// Retryable says that the same transaction may pass when it is run again: serialization failure, deadlock, lock timeout.
+// Retryable reports whether the same transaction may succeed if it is run again: serialization failure, deadlock, lock
+// timeout.
 func Retryable(err error) bool {
 	switch Code(err) {
-	case "40001", "40P01", "55P03":
+	case pgerrcode.SerializationFailure, pgerrcode.DeadlockDetected, pgerrcode.LockNotAvailable:
 		return true
 	}
 	return false

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgerrcode"
+
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
 )
@@ -23,7 +25,7 @@ func TestConnectErrorsAreOneLineWithoutSecrets(t *testing.T) {
 	}
 	cases := map[string]struct{ dsn, password, want string }{
 		"nothing listens":  {"postgres://u:hunter2@" + addr + "/x", "", "connection refused"},
-		"no such host":     {"postgres://u:hunter2@no-such-host..invalid/x", "", "host no-such-host..invalid is not known"},
+		"no such host":     {"postgres://u:hunter2@no-such-host..invalid/x", "", "host no-such-host..invalid is unknown"},
 		"no such database": {pgtest.On(dsn, "nowhere"), "", `database "nowhere" does not exist`},
 		"no such role":     {pgtest.As(dsn, "nobody_here", "hunter2"), "", "nobody_here"},
 		"wrong password":   {dsn, "hunter2", "refused"},
@@ -32,7 +34,7 @@ func TestConnectErrorsAreOneLineWithoutSecrets(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := pg.Open(t.Context(), pg.Config{DSN: c.dsn, Password: c.password})
+			_, err := pg.Open(t.Context(), pg.Config{DSN: c.dsn, Password: pg.Password(c.password)})
 			var connect *pg.ConnectError
 			if !errors.As(err, &connect) {
 				t.Fatalf("got %v, want a ConnectError", err)
@@ -51,7 +53,7 @@ func TestErrorsOfStatementsAreToldFromALostServer(t *testing.T) {
 	t.Parallel()
 	pool, _ := pgtest.New(t)
 	_, syntax := pool.Exec(t.Context(), `SELEC 1`)
-	if pg.Unreachable(syntax) || pg.Code(syntax) != "42601" {
+	if pg.Unreachable(syntax) || pg.Code(syntax) != pgerrcode.SyntaxError {
 		t.Errorf("syntax error: unreachable %v, code %q", pg.Unreachable(syntax), pg.Code(syntax))
 	}
 	_, killed := pool.Exec(t.Context(), `SELECT pg_terminate_backend(pg_backend_pid())`)
@@ -65,7 +67,7 @@ func TestErrorsOfStatementsAreToldFromALostServer(t *testing.T) {
 		_, err := tx.Exec(t.Context(), `SELECT pg_sleep(5)`)
 		return err
 	})
-	if pg.Unreachable(err) || pg.Code(err) != "57014" {
+	if pg.Unreachable(err) || pg.Code(err) != pgerrcode.QueryCanceled {
 		t.Errorf("a statement timeout: unreachable %v, %v", pg.Unreachable(err), err)
 	}
 }

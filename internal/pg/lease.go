@@ -9,33 +9,31 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Leased is a table whose rows are owned by lease: it has the columns claim bigint, owner text and lease timestamptz.
-// Each claim raises the row's claim; a writer that repeats the claim it got in its WHERE is fenced when it lost the row.
+// Leased describes a table whose rows are owned by lease. It has the columns claim bigint, owner text and lease
+// timestamptz. Each claim increments the row's claim. A writer that repeats its claim in a WHERE clause is fenced off
+// once it has lost the row.
 type Leased struct {
-	Table string // kappactl.segment
+	Table string // for example kappactl.segment
 	Key   string // primary key columns, comma-separated
-	Order string // ORDER BY of who is claimed first, in which rows are locked
-	// Pick, when it is not empty, is the ORDER BY of who is claimed first, in place of Order; rows are still locked in Order.
-	Pick string
+	Order string // ORDER BY of rows to claim; rows are locked in this order
 	// Columns are the columns that Claim and Renew return into their T, comma-separated.
 	Columns string
-	// Wait waits for a row that another transaction holds instead of passing over it, so that a claim comes after a
-	// commit in flight and returns the true row.
+	// Wait waits for a row that another transaction has locked instead of skipping it, so that a claim follows a commit
+	// in flight and returns the current row.
 	Wait bool
 }
 
-// Claim takes up to limit rows that nobody holds and that satisfy where (SQL over alias r, named arguments), for ttl,
-// and returns them as they are after it.
-func Claim[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.Duration, limit int, where string, args pgx.NamedArgs) ([]T, error) {
+// Claim claims up to limit unowned rows that satisfy where (SQL over alias r, named arguments) for ttl, and returns the
+// updated rows.
+func Claim[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.Duration, limit int, where string,
+	args pgx.NamedArgs,
+) ([]T, error) {
 	lock := "FOR UPDATE SKIP LOCKED"
 	if l.Wait {
 		lock = "FOR UPDATE"
 	}
-	if l.Pick != "" {
-		where = fmt.Sprintf(`(%[2]s) IN (SELECT %[2]s FROM %[1]s AS r WHERE (r.owner IS NULL OR r.lease < clock_timestamp()) AND (%[3]s) ORDER BY %[4]s LIMIT @lease_limit)`,
-			l.Table, l.Key, where, l.Pick)
-	}
-	sql := fmt.Sprintf(`UPDATE %[1]s AS r SET claim = r.claim + 1, owner = @lease_owner, lease = clock_timestamp() + @lease_ttl::interval
+	sql := fmt.Sprintf(`UPDATE %[1]s AS r SET claim = r.claim + 1, owner = @lease_owner, lease = clock_timestamp() +
+		@lease_ttl::interval
 		WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s AS r
 			WHERE (r.owner IS NULL OR r.lease < clock_timestamp()) AND (%[3]s) ORDER BY %[4]s LIMIT @lease_limit %[5]s)
 		  AND (r.owner IS NULL OR r.lease < clock_timestamp())
@@ -45,17 +43,20 @@ func Claim[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.D
 	return collect[T](ctx, db, "claim", l, sql, all)
 }
 
-// Renew prolongs the rows that owner still holds and that satisfy where, and returns them. A row that is missing in the
-// answer was lost.
-func Renew[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.Duration, where string, args pgx.NamedArgs) ([]T, error) {
+// Renew extends the leases of rows that owner still holds and that satisfy where, and returns these rows. A row that is
+// not returned was lost.
+func Renew[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.Duration, where string,
+	args pgx.NamedArgs,
+) ([]T, error) {
 	sql := fmt.Sprintf(`UPDATE %s AS r SET lease = clock_timestamp() + @lease_ttl::interval
 		WHERE r.owner = @lease_owner AND (%s) RETURNING %s`, l.Table, where, l.Columns)
 	return collect[T](ctx, db, "renew", l, sql, leaseArgs(owner, ttl, args))
 }
 
-// Release gives up the rows that owner holds and that satisfy where, so that others take them at once.
+// Release gives up the rows that owner holds and that satisfy where, so that others can claim them at once.
 func Release(ctx context.Context, db DB, l Leased, owner, where string, args pgx.NamedArgs) error {
-	sql := fmt.Sprintf(`UPDATE %s AS r SET owner = NULL, lease = NULL WHERE r.owner = @lease_owner AND (%s)`, l.Table, where)
+	sql := fmt.Sprintf(`UPDATE %s AS r SET owner = NULL, lease = NULL WHERE r.owner = @lease_owner AND (%s)`, l.Table,
+		where)
 	if _, err := db.Exec(ctx, sql, leaseArgs(owner, 0, args)); err != nil {
 		return fmt.Errorf("release %s: %w", l.Table, err)
 	}
@@ -69,11 +70,7 @@ func leaseArgs(owner string, ttl time.Duration, args pgx.NamedArgs) pgx.NamedArg
 }
 
 func collect[T any](ctx context.Context, db DB, verb string, l Leased, sql string, args pgx.NamedArgs) ([]T, error) {
-	rows, err := db.Query(ctx, sql, args)
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", verb, l.Table, err)
-	}
-	out, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[T])
+	out, err := Collect(ctx, db, pgx.RowToStructByNameLax[T], sql, args)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", verb, l.Table, err)
 	}

@@ -13,19 +13,19 @@ import (
 // markClass is the first key of the advisory locks that mark transactions: "kapp".
 const markClass = 0x6b617070
 
-// mark says whose a transaction is: a shared advisory lock that ends with it. PostgreSQL ends a transaction that stands still between
-// two statements (Config.Idle); one whose client stands still in the middle of a statement, as in a COPY, it waits for without end,
-// whatever statement_timeout says. Only another session can end that, and by its mark it finds it: by nothing that a
-// connection string can change or a pooler hides.
+// mark returns the second key of a shared advisory lock that identifies a transaction's owner and ends with it.
+// PostgreSQL ends a transaction that is idle between two statements (Config.Idle). It waits without limit for a client
+// that stops in the middle of a statement, such as a COPY, whatever statement_timeout is. Only another session can end
+// that. It finds the transaction by this lock, which no connection string can change and no pooler hides.
 func mark(owner string) uint32 { return crc32.ChecksumIEEE([]byte(owner)) }
 
-// markSQL marks the transaction of the session that runs it.
+// markSQL returns the statement that marks the current transaction.
 func markSQL(owner string) string {
 	return fmt.Sprintf("SELECT pg_advisory_xact_lock_shared(%d, %d)", markClass, int32(mark(owner)))
 }
 
-// sqlEndStuck ends backends that wait for their client in a marked transaction, once they are known: a condition with a side effect
-// is not for the planner to place. A role may end its own backends.
+// sqlEndStuck terminates backends that wait for their client in a marked transaction. It selects them first, because
+// the planner must not decide when a condition with a side effect runs. A role may terminate its own backends.
 const sqlEndStuck = `
 WITH stuck AS MATERIALIZED (
      SELECT l.pid FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
@@ -36,8 +36,8 @@ WITH stuck AS MATERIALIZED (
         AND a.wait_event_type = 'Client' AND a.xact_start <= clock_timestamp() - @older::interval)
 SELECT pid FROM stuck WHERE pg_terminate_backend(pid)`
 
-// EndStuck ends the transactions of the given owners (Config.Mark) that began longer ago than older and wait for their client, and
-// returns how many. What still runs in the database is left to come to its end.
+// EndStuck terminates the transactions of the given owners (Config.Mark) that started longer ago than older and wait
+// for their client, and returns their number. Statements that are still running are not interrupted.
 func EndStuck(ctx context.Context, db DB, owners []string, older time.Duration) (int, error) {
 	return endStuck(ctx, db, owners, 0, older)
 }
@@ -51,25 +51,26 @@ func endStuck(ctx context.Context, db DB, owners []string, pid uint32, older tim
 		"class": markClass, "marks": marks, "pid": int64(pid), "older": Interval(older),
 	})
 	if err != nil {
-		return 0, fmt.Errorf("end transactions that stand still: %w", err)
+		return 0, fmt.Errorf("end stuck transactions: %w", err)
 	}
 	ended, err := pgx.CollectRows(rows, pgx.RowTo[int32])
 	if err != nil {
-		return 0, fmt.Errorf("end transactions that stand still: %w", err)
+		return 0, fmt.Errorf("end stuck transactions: %w", err)
 	}
 	return len(ended), nil
 }
 
-// endWithin bounds how long a transaction that was given up is followed into the database.
+// endWithin bounds how long terminating an abandoned transaction may take.
 const endWithin = 2 * time.Second
 
-// endGivenUp ends, from another connection, a transaction of ours that ended with err because its statement was not answered: when
-// the network has lost the connection, the server does not know that nobody is there any more, and would keep its locks.
+// endGivenUp terminates, over another connection, a transaction that ended with err because its statement was not
+// answered. If the network has lost the connection, the server does not know that the client is gone and would keep its
+// locks.
 func (p *Pool) endGivenUp(ctx context.Context, conn *pgconn.PgConn, err error) {
 	if p.owner == "" || !conn.IsClosed() || Code(err) != "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
-	_, _ = endStuck(ctx, p, []string{p.owner}, conn.PID(), 0) // when we cannot, nobody is worse off
+	_, _ = endStuck(ctx, p, []string{p.owner}, conn.PID(), 0) // best effort
 }

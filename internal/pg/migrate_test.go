@@ -117,3 +117,51 @@ func open(t *testing.T, dsn, schema string) *pg.Pool {
 	t.Cleanup(pool.Close)
 	return pool
 }
+
+func TestAMigrationThatCannotLockItsTablesDoesNotHoldUpAgents(t *testing.T) {
+	t.Parallel()
+	dsn := pgtest.Empty(t)
+	pool := open(t, dsn, "")
+	if err := pg.Migrate(t.Context(), pool, ""); err != nil {
+		t.Fatal(err)
+	}
+	// As before the newest migration, which then alters or makes what a reader holds.
+	reader := open(t, dsn, "")
+	release, held, migrated := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- reader.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
+			if _, err := tx.Exec(t.Context(), `SELECT FROM kappactl.schema_info`); err != nil {
+				return err
+			}
+			close(held)
+			<-release
+			return nil
+		})
+	}()
+	<-held
+	go func() {
+		migrated <- pg.MigrateText(t.Context(), pool, `ALTER TABLE kappactl.schema_info ADD COLUMN probe integer`)
+	}()
+	for waiting := false; !waiting; {
+		if err := pool.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'kappactl.schema_info'::regclass)`).Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// An agent's question queues behind the migration and is answered all the same, while the reader goes on.
+	if _, err := pool.Exec(t.Context(), `SELECT FROM kappactl.schema_info`); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-migrated:
+		t.Fatalf("the migration ended beside a reader: %v", err)
+	default:
+	}
+	close(release)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Errorf("after the reader: %v", err)
+	}
+}

@@ -9,35 +9,36 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// defaultAnswer is how long a statement is waited for when neither its context nor the Config says.
+// defaultAnswer is the time limit of a statement if neither its context nor the Config sets one.
 const defaultAnswer = 30 * time.Second
 
 type longKey struct{}
 
-// Long marks statements that may rightly take longer than Config.Answer: filling a table, making an index, a check of a
-// job file. What ends them when the server is gone is the connection's own watch (see dial), and for an agent a look at the backend
-// (see watched).
-// A timeout that the role or the database has set does not end them either, but for what cannot run in a transaction (CONCURRENTLY)
-// and what is given to Raw.
+// Long marks statements that may take longer than Config.Answer: filling a table, building an index, a check of a job
+// file. If the server is gone, the connection's own probes end them (see dial); for an agent, polling the backend does
+// too (see watched). Timeouts set for the role or the database do not apply to them either, except to statements that
+// cannot run in a transaction (CONCURRENTLY) and to those run through Raw.
 func Long(ctx context.Context) context.Context { return context.WithValue(ctx, longKey{}, true) }
 
-// unhurried lifts, up to the end of the transaction, the timeouts that a role or a database may have set for each of its sessions;
-// the second is there from release 17 on.
-const unhurried = `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout') AND setting <> '0'`
+// sqlLiftTimeouts lifts the timeouts that a role or a database may have set for its sessions, until the end of the
+// transaction. The second exists since PostgreSQL 17.
+const sqlLiftTimeouts = `SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN ('statement_timeout', 'transaction_timeout') AND setting <> '0'`
 
-// lifted is sql without those timeouts: several statements in one text are one transaction.
+// lifted returns sql with these timeouts lifted. Several statements in one text are one transaction.
 func lifted(ctx context.Context, sql string, args []any) string {
 	if isLong(ctx) && len(args) == 0 && !strings.Contains(sql, "CONCURRENTLY") {
-		return unhurried + "; " + sql
+		return sqlLiftTimeouts + "; " + sql
 	}
 	return sql
 }
 
-// patience bounds a statement: a connection can stay open with nobody behind it, and its answer would never come.
+// patience bounds the time of statements, because a connection can remain open although its peer is gone and no answer
+// will come.
 type patience struct {
 	answer time.Duration
-	turned func()                                                      // called when the server turns out to be read-only; may be nil
-	watch  func(context.Context) (context.Context, context.CancelFunc) // of Long statements; may be nil
+	// called when the server turns out to be read-only; may be nil
+	turned func()
+	watch  func(context.Context) (context.Context, context.CancelFunc) // for Long statements; may be nil
 }
 
 func isLong(ctx context.Context) bool {
@@ -55,14 +56,14 @@ func (p patience) bound(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeout(ctx, p.answer)
 }
 
-// note looks at how a statement ended.
+// note inspects how a statement ended.
 func (p patience) note(err error) {
 	if p.turned != nil && ReadOnly(err) {
 		p.turned()
 	}
 }
 
-// boundRows ends the patience with the rows.
+// boundRows releases the time limit with the rows.
 type boundRows struct {
 	pgx.Rows
 	ctx  context.Context //nolint:containedctx // that of the query, whose end is its cause
@@ -77,10 +78,10 @@ func (r boundRows) Close() {
 	r.end()
 }
 
-// Err is why the rows ended.
+// Err returns why the rows ended.
 func (r boundRows) Err() error { return unanswered(r.ctx, r.Rows.Err()) }
 
-// boundRow ends the patience when it is scanned.
+// boundRow releases the time limit when it is scanned.
 type boundRow struct {
 	pgx.Row
 	ctx  context.Context //nolint:containedctx // that of the query, whose end is its cause
@@ -96,7 +97,7 @@ func (r boundRow) Scan(dest ...any) error {
 	return unanswered(r.ctx, err)
 }
 
-// querier is what a pool and a transaction of pgx have in common.
+// querier is the common interface of a pgx pool and a pgx transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
@@ -117,7 +118,7 @@ func (p patience) queryRow(ctx context.Context, q querier, sql string, args []an
 	return boundRow{q.QueryRow(ctx, sql, args...), ctx, end, p.note}
 }
 
-// rawTx is a transaction of pgx whose statements are bounded like those of a Tx.
+// rawTx is a pgx transaction whose statements are bounded like those of a Tx.
 type rawTx struct {
 	pgx.Tx
 	answer patience
@@ -147,7 +148,7 @@ func (t rawTx) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 	return t.answer.query(ctx, t.Tx, sql, args)
 }
 
-// QueryRow runs a query of one row.
+// QueryRow runs a query that returns one row.
 func (t rawTx) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return t.answer.queryRow(ctx, t.Tx, sql, args)
 }

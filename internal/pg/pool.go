@@ -1,6 +1,7 @@
 package pg
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,48 +12,62 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Config says how to reach PostgreSQL. Zero fields mean the defaults set in Open.
+// Config configures the connection to PostgreSQL. Zero fields mean the defaults set in Open.
 type Config struct {
-	DSN         string        // URL or key=value; PG* variables fill what it lacks
-	Password    string        // from a file or command; empty leaves DSN, PGPASSWORD and passfile in charge
+	DSN         string        // URL or key=value; PG* variables supply missing parts
+	Password    PasswordFunc  // nil: from DSN, PGPASSWORD or passfile
 	Schema      string        // control schema, default kappactl
 	Application string        // application_name, default kappactl
 	MaxConns    int32         // default 8
 	Connect     time.Duration // connect timeout, default 5 s
-	Idle        time.Duration // how long a transaction may stand still between two statements before the server ends it; 0: for ever
-	Answer      time.Duration // for a statement whose context has no deadline and is not Long, default 30 s
-	Mark        string        // whose the ReadCommitted transactions are, so that EndStuck finds them; empty: nobody's
+	Idle        time.Duration // idle time between two statements after which the server ends a transaction; 0: no limit
+	Answer      time.Duration // time limit of statements without a context deadline that are not Long, default 30 s
+	Mark        string        // owner of the ReadCommitted transactions, for EndStuck; empty: unmarked
+}
+
+// PasswordFunc returns the password for a new connection; "" means the one in the connection string. It is called for
+// each new connection, so that a rotated password or a new token takes effect without a restart.
+type PasswordFunc func(context.Context) (string, error)
+
+// Password returns a PasswordFunc for a fixed password; nil if it is empty.
+func Password(fixed string) PasswordFunc {
+	if fixed == "" {
+		return nil
+	}
+	return func(context.Context) (string, error) { return fixed, nil }
 }
 
 // Pool is a pool of connections to one database.
 type Pool struct {
 	pool   *pgxpool.Pool
+	lines  *sockets
 	schema schema
 	answer patience
 	idle   time.Duration
 	owner  string
-	direct bool // its connections have the numbers of their backends
+	direct bool // no pooler in between: connections have the ids of their backends
 }
 
-// Open opens a pool and proves that one connection works. The error names no password.
+// Open opens a pool and verifies that one connection works. Errors contain no password.
 func Open(ctx context.Context, c Config) (*Pool, error) {
 	cfg, err := pgxpool.ParseConfig(c.DSN)
 	if err != nil {
 		return nil, &ConnectError{Err: badDSN(err)}
 	}
-	if c.Password != "" {
-		cfg.ConnConfig.Password = c.Password
+	if c.Password != nil {
+		cfg.BeforeConnect = c.Password.set
 	}
 	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
-		cfg.ConnConfig.RuntimeParams["application_name"] = or(c.Application, "kappactl")
+		cfg.ConnConfig.RuntimeParams["application_name"] = cmp.Or(c.Application, "kappactl")
 	}
 	maps.Copy(cfg.ConnConfig.RuntimeParams, plainSessions())
 	if cfg.ConnConfig.ConnectTimeout == 0 {
-		cfg.ConnConfig.ConnectTimeout = or(c.Connect, 5*time.Second)
+		cfg.ConnConfig.ConnectTimeout = cmp.Or(c.Connect, 5*time.Second)
 	}
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
-	cfg.ConnConfig.DialFunc = dial
-	cfg.MaxConns = or(c.MaxConns, 8)
+	lines := &sockets{}
+	cfg.ConnConfig.DialFunc = lines.dial
+	cfg.MaxConns = cmp.Or(c.MaxConns, 8)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, newConnectError(cfg.ConnConfig, err)
@@ -62,34 +77,33 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 		return nil, newConnectError(cfg.ConnConfig, err)
 	}
 	direct := c.Mark != "" && reachesBackends(ctx, pool)
-	// After a failover old connections may still lead to the server that was the primary: new ones find the one that is.
+	// After a failover, old connections may still lead to the former primary; new connections find the current one.
 	return &Pool{
-		pool: pool, schema: schema(or(c.Schema, DefaultSchema)), idle: c.Idle, owner: c.Mark, direct: direct,
-		answer: patience{answer: or(c.Answer, defaultAnswer), turned: pool.Reset},
+		pool: pool, lines: lines, schema: schema(cmp.Or(c.Schema, DefaultSchema)), idle: c.Idle, owner: c.Mark,
+		direct: direct,
+		answer: patience{answer: cmp.Or(c.Answer, defaultAnswer), turned: pool.Reset},
 	}, nil
 }
 
-// plainSessions are what every session relies on, whatever the role or the database has set: values travel as text, in UTF-8, and
-// times in the one style that pgx reads. They are those that a pooler keeps for each of its clients.
+// plainSessions returns the settings that every session relies on, whatever the role or the database has set: values
+// are passed as text, in UTF-8, and times in the style that pgx reads. Poolers preserve exactly these settings per
+// client.
 func plainSessions() map[string]string {
 	return map[string]string{"datestyle": "ISO, MDY", "client_encoding": "UTF8", "standard_conforming_strings": "on"}
 }
 
-func or[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
+// Close closes all connections. A connection whose statement was cancelled may take 15 s to close gracefully,
+// especially with TLS; its socket is closed after closeWithin instead.
+func (p *Pool) Close() {
+	timer := time.AfterFunc(closeWithin, p.lines.close)
+	defer timer.Stop()
+	p.pool.Close()
 }
 
-// Close closes all connections.
-func (p *Pool) Close() { p.pool.Close() }
-
-// Schema is the control schema's name.
+// Schema returns the control schema's name.
 func (p *Pool) Schema() string { return string(p.schema) }
 
-// Exec runs a statement. The tag is that of the last one of several.
+// Exec runs one or more statements and returns the tag of the last one.
 func (p *Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
 	if p.direct && isLong(ctx) {
 		return p.execLong(ctx, sql, args)
@@ -101,7 +115,7 @@ func (p *Pool) Exec(ctx context.Context, sql string, args ...any) (pgconn.Comman
 	return tag, err
 }
 
-// execLong runs a Long statement on a connection whose backend is watched.
+// execLong runs a Long statement on a connection whose backend is polled.
 func (p *Pool) execLong(ctx context.Context, sql string, args []any) (pgconn.CommandTag, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
@@ -120,29 +134,29 @@ func (p *Pool) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, er
 	return p.answer.query(ctx, p.pool, p.schema.sql(sql), args)
 }
 
-// QueryRow runs a query of one row.
+// QueryRow runs a query that returns one row.
 func (p *Pool) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	return p.answer.queryRow(ctx, p.pool, p.schema.sql(sql), args)
 }
 
-// How transactions begin.
+// The statements that begin transactions.
 const (
 	readCommitted  = "begin isolation level read committed"
 	repeatableRead = "begin isolation level repeatable read"
 	readOnly       = "begin isolation level repeatable read read only"
 )
 
-// ReadCommitted runs f in a READ COMMITTED transaction and commits when f returns nil.
+// ReadCommitted runs f in a READ COMMITTED transaction and commits if f returns nil.
 func (p *Pool) ReadCommitted(ctx context.Context, f func(*Tx) error) error {
 	return p.in(ctx, readCommitted, f)
 }
 
-// Snapshot runs f in a REPEATABLE READ transaction, whose statements all see the database of its first one.
+// Snapshot runs f in a REPEATABLE READ transaction, whose statements all use the snapshot of its first one.
 func (p *Pool) Snapshot(ctx context.Context, f func(*Tx) error) error {
 	return p.in(ctx, repeatableRead, f)
 }
 
-// ReadOnly runs f in a REPEATABLE READ transaction that cannot write.
+// ReadOnly runs f in a read-only REPEATABLE READ transaction.
 func (p *Pool) ReadOnly(ctx context.Context, f func(*Tx) error) error {
 	return p.in(ctx, readOnly, f)
 }
@@ -153,13 +167,16 @@ func (p *Pool) in(ctx context.Context, begin string, f func(*Tx) error) error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() {
-		// After Commit this is a no-op; a cancelled ctx must not leave the connection in a transaction.
+		// A no-op after Commit; a cancelled ctx must not leave the connection in a transaction.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		_ = tx.Rollback(end)
 	}()
 	conn := tx.Conn().PgConn()
-	if err := f(&Tx{tx: tx, schema: p.schema, answer: patience{answer: p.answer.answer, watch: p.watch(conn.PID())}}); err != nil {
+	if err := f(&Tx{
+		tx: tx, schema: p.schema,
+		answer: patience{answer: p.answer.answer, watch: p.watch(conn.PID())},
+	}); err != nil {
 		p.answer.note(err)
 		p.endGivenUp(ctx, conn, err)
 		return err
@@ -172,12 +189,12 @@ func (p *Pool) in(ctx context.Context, begin string, f func(*Tx) error) error {
 	return nil
 }
 
-// begin opens a transaction. A process that is frozen in one would keep its locks from everybody, in a flip from readers too: the
-// database ends it where it can, and others where it cannot.
+// begin opens a transaction. A process that freezes inside one would keep its locks, during a flip even against
+// readers. The database ends the transaction where it can (Config.Idle), and other agents where it cannot (EndStuck).
 func (p *Pool) begin(ctx context.Context, sql string) (pgx.Tx, error) {
 	ctx, end := p.answer.bound(ctx)
 	defer end()
-	marked := p.owner != "" && sql == readCommitted // a mark would take the snapshot of the others
+	marked := p.owner != "" && sql == readCommitted // in the other kinds a mark would take the snapshot too early
 	if p.idle > 0 {
 		sql += fmt.Sprintf("; SET LOCAL idle_in_transaction_session_timeout = %d", p.idle.Milliseconds())
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgerrcode"
+
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
 )
@@ -72,7 +74,7 @@ func TestLongStatementsAreNotEndedByTimeoutsOfTheRole(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := pool.Exec(t.Context(), slow); pg.Code(err) != "57014" || !pg.TimedOut(err) {
+	if _, err := pool.Exec(t.Context(), slow); pg.Code(err) != pgerrcode.QueryCanceled || !pg.TimedOut(err) {
 		t.Errorf("a statement that is not long: %v", err)
 	}
 }

@@ -73,7 +73,7 @@ func TestTLSToPostgreSQL(t *testing.T) {
 		"another authority":  {with(t, dsn, "localhost", "sslmode=verify-full", other), "the server's certificate is not trusted"},
 		"another name":       {with(t, dsn, "127.0.0.1", "sslmode=verify-full", ca), "the server's certificate is not for this address"},
 		"no TLS wanted":      {with(t, dsn, "localhost", "sslmode=disable"), "refuses connections without TLS"},
-		"a server without":   {with(t, plain, "127.0.0.1", "sslmode=require"), "the server does not speak TLS"},
+		"a server without":   {with(t, plain, "127.0.0.1", "sslmode=require"), "the server does not support TLS"},
 		"no such authority":  {with(t, dsn, "localhost", "sslmode=verify-full", "sslrootcert="+filepath.Join(t.TempDir(), "ca.pem")), "ca.pem: no such file"},
 		"an unknown sslmode": {with(t, dsn, "localhost", "sslmode=sometimes"), "cannot be parsed"},
 	} {

@@ -7,8 +7,8 @@ import (
 	"github.com/pressly/goose/v3/database"
 )
 
-// versions is goose's store of the migrations that ran, for schemas of any name: goose puts the table's name into its statements as it
-// is, and asks for the table by parts of it.
+// versions is goose's store of applied migrations for schemas of any name. goose's own store does not quote the table's
+// name and looks for the table by parts of it.
 type versions struct {
 	database.Store
 	table string // quoted
@@ -23,7 +23,7 @@ func newVersions(s schema) (versions, error) {
 	return versions{Store: store, table: table}, nil
 }
 
-// TableExists asks for the table by its quoted name.
+// TableExists looks for the table by its quoted name.
 func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (exists bool, err error) {
 	err = db.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, v.table).Scan(&exists)
 	return exists, err

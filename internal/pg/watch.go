@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// errUnanswered is a statement that may take long and whose backend no longer works on it: its answer will not come.
+// errUnanswered reports that the backend no longer works on a Long statement, so that no answer will come.
 var errUnanswered = errors.New("the connection was given up: the server no longer works on its statement")
 
-// unanswered tells a statement that was given up by its error.
+// unanswered returns errUnanswered if the statement was given up for that reason, otherwise err.
 func unanswered(ctx context.Context, err error) error {
 	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
 		return errors.Join(errUnanswered, err)
@@ -20,14 +20,15 @@ func unanswered(ctx context.Context, err error) error {
 	return err
 }
 
-// sqlWorks goes by what a backend surely does not do: where activities are not tracked, its state says nothing.
+// sqlWorks tests for states in which a backend surely does not run a statement. If activities are not tracked, the
+// state is unknown.
 const sqlWorks = `
 SELECT coalesce(state NOT LIKE 'idle%' AND wait_event_type IS DISTINCT FROM 'Client', true)
   FROM pg_stat_activity WHERE pid = @pid::bigint`
 
-// watched looks, over other connections, whether a backend still works on a Long statement, and ends the context when twice in a row, in
-// about the time that any other statement has, it does not: a connection can stay open, and be acknowledged by something in
-// between, with nothing behind it.
+// watched polls, over other connections, whether a backend still works on a Long statement. If it does not twice in a
+// row, in about the time limit of other statements, watched ends the context. A connection can stay open, and even be
+// acknowledged by an intermediary, although the server is gone.
 func (p *Pool) watched(ctx context.Context, pid uint32) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -52,10 +53,10 @@ func (p *Pool) watched(ctx context.Context, pid uint32) (context.Context, contex
 	return ctx, func() { cancel(nil) }
 }
 
-// absence is how many looks in a row have seen that a backend does not work on its statement.
+// absence counts the consecutive polls in which a backend did not work on its statement.
 type absence int
 
-// after counts a look, which may have found no such backend. One that failed saw nothing: what comes after it is no second in a row.
+// after counts one poll. A failed poll proves nothing and resets the count.
 func (a *absence) after(works bool, err error) {
 	if works || err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		*a = 0
@@ -64,7 +65,8 @@ func (a *absence) after(works bool, err error) {
 	*a++
 }
 
-// watch is what watches the Long statements of a backend; nil when the pool does not know its backends by their number.
+// watch returns the function that polls a backend during Long statements; nil if the pool does not know its backends'
+// ids.
 func (p *Pool) watch(pid uint32) func(context.Context) (context.Context, context.CancelFunc) {
 	if !p.direct {
 		return nil
@@ -72,7 +74,8 @@ func (p *Pool) watch(pid uint32) func(context.Context) (context.Context, context
 	return func(ctx context.Context) (context.Context, context.CancelFunc) { return p.watched(ctx, pid) }
 }
 
-// reachesBackends says that no pooler is in between, which has numbers of its own for the server's backends.
+// reachesBackends reports whether connections reach the server directly. A pooler would report its own ids for the
+// server's backends.
 func reachesBackends(ctx context.Context, pool *pgxpool.Pool) bool {
 	conn, err := pool.Acquire(ctx)
 	if err != nil {

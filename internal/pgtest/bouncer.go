@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Bouncer starts a PgBouncer in transaction mode, with this many server connections a database, in front of the server of
-// dsn, and returns dsn through it. The user and password of dsn count for every client. Without the program the test is
-// skipped, and in CI it fails: scripts/install-pgbouncer.sh installs it.
+// Bouncer starts a PgBouncer in transaction mode with this many server connections per database in front of the server
+// of dsn, and returns a DSN through it. Every client uses the user and password of dsn. If the program is missing the
+// test is skipped, in CI it fails: scripts/install-pgbouncer.sh installs it.
 func Bouncer(t testing.TB, dsn string, servers int) string {
 	t.Helper()
 	program := findBouncer()
@@ -51,8 +51,19 @@ server_check_delay = 0
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	ended := startBouncer(t, program, file)
+	through := parse(dsn)
+	through.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+	through.User = url.User(c.User)
+	await(t, through.Host, ended)
+	return through.String()
+}
+
+// startBouncer starts the program until the test ends, and returns what is closed when it ends before.
+func startBouncer(t testing.TB, program, file string) <-chan struct{} {
+	t.Helper()
 	args := []string{file}
-	if os.Getuid() == 0 { // it refuses to work as root, and reads its file before it becomes another user
+	if os.Getuid() == 0 { // it refuses to run as root, and reads its file before it changes the user
 		args = []string{"-u", "nobody", file}
 	}
 	cmd := exec.Command(program, args...)
@@ -74,11 +85,7 @@ server_check_delay = 0
 			t.Logf("pgbouncer said:\n%s", &said)
 		}
 	})
-	through := parse(dsn)
-	through.Host = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	through.User = url.User(c.User)
-	await(t, through.Host, ended)
-	return through.String()
+	return ended
 }
 
 func findBouncer() string {

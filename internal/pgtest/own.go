@@ -12,9 +12,9 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// Own is a server of one test, which may crash it. Unlike the shared one it loses no commit that it has answered.
+// Own is the server of a single test, which may crash it. Unlike the shared server it loses no acknowledged commit.
 type Own struct {
-	// DSN is of a database with the control schema, as a superuser; the same after each start.
+	// DSN connects to a database with the control schema, as a superuser. It is the same after each start.
 	DSN string
 
 	config postgres.Config

@@ -23,7 +23,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// EnvDSN names a server to use in place of one of our own; its user must be a superuser.
+// EnvDSN names a server to use instead of starting one; its user must be a superuser.
 const EnvDSN = "KAPPACTL_TEST_DSN"
 
 // shared is the one server of this test process. Guarded by once; closed by Main.
@@ -37,7 +37,7 @@ var shared struct {
 
 var databases atomic.Int64
 
-// dropping are the databases of tests that have ended: each drop is a checkpoint of the server, which no test waits for.
+// dropping holds the databases of ended tests. Each drop causes a checkpoint of the server, for which no test waits.
 var dropping struct {
 	sync.WaitGroup
 	failed atomic.Bool
@@ -94,7 +94,7 @@ func create(t testing.TB, template string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		dropping.Go(func() { drop(name, 3*time.Minute) }) // it waits for every session of the server
+		dropping.Go(func() { drop(name, 3*time.Minute) }) // it waits for all sessions of the server
 	})
 	return On(shared.dsn, name)
 }
@@ -160,14 +160,14 @@ func maintain(ctx context.Context, sql string) error {
 	return nil
 }
 
-// On is dsn, a URL, with another database.
+// On returns dsn, a URL, with another database.
 func On(dsn, database string) string {
 	u := parse(dsn)
 	u.Path = "/" + database
 	return u.String()
 }
 
-// As is dsn, a URL, with another user and password.
+// As returns dsn, a URL, with another user and password.
 func As(dsn, user, password string) string {
 	u := parse(dsn)
 	u.User = url.UserPassword(user, password)

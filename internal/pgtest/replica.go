@@ -15,8 +15,8 @@ import (
 	"github.com/kappactl/kappactl/internal/devstack/postgres"
 )
 
-// Replica starts a streaming replica of the server, under the given application name, and returns the URL of its database. It ends with
-// the test, before the server does.
+// Replica starts a streaming replica of the server, under the given application name, and returns the URL of its
+// database. It ends with the test, before the server does.
 func (o *Own) Replica(t testing.TB, name string) string {
 	t.Helper()
 	folder, err := postgres.TempFolder()
@@ -58,8 +58,10 @@ func (o *Own) backup(t testing.TB, folder, name string) error {
 	}
 	const data = "pgdata"
 	fields := strings.Split(strings.TrimSpace(string(pass)), ":")
-	cmd := exec.CommandContext(t.Context(), filepath.Join(o.config.Bin.Dir, "pg_basebackup"), "--pgdata", filepath.Join(folder, data), "--write-recovery-conf",
-		"--checkpoint=fast", "--no-sync", "--host", source.Hostname(), "--port", strconv.Itoa(o.server.Port()), "--username", source.User.Username())
+	cmd := exec.CommandContext(t.Context(), filepath.Join(o.config.Bin.Dir, "pg_basebackup"), "--pgdata",
+		filepath.Join(folder, data), "--write-recovery-conf",
+		"--checkpoint=fast", "--no-sync", "--host", source.Hostname(), "--port", strconv.Itoa(o.server.Port()), "--username",
+		source.User.Username())
 	cmd.Env = append(os.Environ(), "PGPASSWORD="+fields[len(fields)-1], "PGAPPNAME="+name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)

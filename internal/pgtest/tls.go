@@ -12,8 +12,8 @@ import (
 	"github.com/kappactl/kappactl/internal/certtest"
 )
 
-// WithTLS starts a server for this test alone that takes connections over TLS only, with the certificate of files, and
-// returns its DSN, which holds the password and says nothing about TLS.
+// WithTLS starts a server for this test that accepts only TLS connections, with the certificate of files. It returns
+// its DSN, which contains the password and no TLS settings.
 func WithTLS(t testing.TB, files certtest.Files) string {
 	t.Helper()
 	server, err := Start(t.Context())
@@ -47,11 +47,11 @@ func WithTLS(t testing.TB, files certtest.Files) string {
 			t.Fatal(err)
 		}
 	}
-	c := conn.Config() // the passfile knows the server by its address alone
+	c := conn.Config() // the passfile identifies the server by its address only
 	return As(server.DSN, c.User, c.Password)
 }
 
-// give puts a file into the server's folder, for the server's account alone.
+// give copies a file into the server's folder, readable only by the server's account.
 func give(t testing.TB, data, name, from string) {
 	t.Helper()
 	text, err := os.ReadFile(from)

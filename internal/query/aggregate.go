@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// mergeable says that an aggregate function can be taken apart.
+// mergeable reports whether an aggregate function can be computed in parts.
 func mergeable(name string) bool { return formOf(canonical(name)) != nil }
 
-// canonical is a function's name without the spellings that mean the same.
+// canonical returns the preferred one of a function's equivalent names.
 func canonical(name string) string {
 	switch name {
 	case "count_star":
@@ -33,7 +33,7 @@ func canonical(name string) string {
 	}
 }
 
-// arguments is how many arguments the aggregate may have; more of them ask for a list.
+// arguments returns the largest number of arguments of the aggregate; a call with more is refused.
 func arguments(function string) int {
 	switch function {
 	case "arg_min", "arg_max", "arg_min_null", "arg_max_null", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_r2",
@@ -43,9 +43,11 @@ func arguments(function string) int {
 	return 1
 }
 
-// aggregateCure says what to use in place of an aggregate that is not supported.
+// aggregateCure returns what to use instead of an unsupported aggregate.
 func aggregateCure(name string) string {
 	switch name {
+	case "every":
+		return "write bool_and(x)"
 	case "fsum", "kahan_sum", "sumkahan", "sum_no_overflow":
 		return "use sum(x); cast x to DECIMAL for a total that is exact in any order"
 	case "favg":
@@ -53,31 +55,43 @@ func aggregateCure(name string) string {
 	case "sem":
 		return "select stddev_pop(x) and count(x) and divide by the root in serve.columns"
 	case "regr_intercept":
-		return "select avg(y) FILTER (WHERE x IS NOT NULL), avg(x) FILTER (WHERE y IS NOT NULL) and regr_slope(y, x), and compute it in serve.columns"
+		return "select avg(y) FILTER (WHERE x IS NOT NULL), avg(x) FILTER (WHERE y IS NOT NULL) and regr_slope(y, x), and " +
+			"compute it in serve.columns"
 	case "regr_count":
 		return "write count(*) FILTER (WHERE x IS NOT NULL AND y IS NOT NULL)"
 	case "regr_avgx", "regr_avgy":
 		return "write avg(x) FILTER (WHERE y IS NOT NULL)"
 	case "regr_sxx", "regr_syy", "regr_sxy":
-		return "select covar_pop(y, x), or var_pop(x) FILTER (WHERE y IS NOT NULL), and the count, and multiply in serve.columns"
+		return "select covar_pop(y, x), or var_pop(x) FILTER (WHERE y IS NOT NULL), and the count, and multiply in " +
+			"serve.columns"
 	case "product", "geomean", "geometric_mean":
-		return "select sum(ln(x)) and compute exp() in serve.columns"
+		return "of numbers above 0, select sum(ln(x)) FILTER (WHERE x > 0) and compute exp() in serve.columns; count the " +
+			"others beside it"
 	case "wavg", "weighted_avg":
 		return "select sum(x * w) and sum(w) and divide in serve.columns"
 	case "arg_min_nulls_last", "arg_max_nulls_last":
 		return "use arg_min_null(x, y) or arg_max_null(x, y)"
 	case "median", "quantile", "quantile_cont", "quantile_disc", "reservoir_quantile":
-		return "write approx_quantile(x, 0.5), or count per bucket: add floor(x / 10) * 10 AS bucket to GROUP BY and select count(*)"
-	case "mode", "mad", "histogram_exact", "entropy", "approx_top_k":
-		return "count per bucket: add a rounded value, such as floor(x / 10) * 10 AS bucket, to GROUP BY and select count(*); the view then holds the distribution"
-	case "list", "array_agg", "string_agg", "group_concat", "listagg", "bitstring_agg":
-		return "add the column to GROUP BY: one row a value"
+		return "write approx_quantile(x, 0.5); or, exactly, histogram(x) AS h with distinct_max and serve.columns: " +
+			"(SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k::numeric) FROM jsonb_each_text(h) AS e(k, c), " +
+			"generate_series(1, c::int))"
+	case "mode":
+		return "write histogram(x) AS h with distinct_max and serve.columns: " +
+			"(SELECT k FROM jsonb_each_text(h) AS e(k, c) ORDER BY c::int DESC, k LIMIT 1)"
+	case "mad", "histogram_exact", "entropy", "approx_top_k":
+		return "write histogram(x) AS h with distinct_max and compute it from the counts in serve.columns, from " +
+			"jsonb_each_text(h); " +
+			"or add a rounded value, such as floor(x / 10) * 10 AS bucket, to GROUP BY and select count(*)"
+	case "list", "array_agg", "string_agg", "group_concat", "listagg", "bitstring_agg", "json_group_array",
+		"json_group_object", "json_group_structure":
+		return "add the column to GROUP BY: one row per value"
 	default:
-		return "docs/queries.md lists the aggregates that can be merged: count, sum, avg, min, max, first, last, arg_max, stddev and more, each with FILTER (WHERE …)"
+		return "docs/queries.md lists the aggregates that can be merged: count, sum, avg, min, max, first, last, arg_max, " +
+			"stddev and more, each with FILTER (WHERE …)"
 	}
 }
 
-// shown is how people write a call of the function.
+// shown returns a call of the function as people write it.
 func shown(function string) string {
 	if function == "count_star" {
 		return "count(*)"
@@ -87,13 +101,16 @@ func shown(function string) string {
 
 // call is one aggregate of the select list.
 type call struct {
-	function string // without the spellings that mean the same
+	function string // canonical name
 	node     tree
 	form     *form
+	distinct bool
+	quantile float64           // of approx_quantile
+	types    []string          // of its arguments in DuckDB
 	names    map[string]string // of its states, by suffix
 }
 
-// text is the DuckDB text of a part for this call.
+// text returns the DuckDB text of a state for this call.
 func (c call) text(p part) string {
 	if len(c.node.list("children")) == 0 { // count(*)
 		return "count(*)"
@@ -101,7 +118,7 @@ func (c call) text(p part) string {
 	return p.value
 }
 
-// expand reads a form's text with the arguments and the filter of a call put in.
+// expand parses a form's text and inserts the arguments and the filter of a call.
 func (c *compiler) expand(ctx context.Context, from *call, text string) (tree, error) {
 	statements, err := c.session.parse(ctx, "SELECT "+text)
 	if err != nil {
@@ -139,22 +156,11 @@ func (c *compiler) filter(e, filter, both tree) {
 	})
 }
 
-// finish computes the aggregate's value from its states in row s, as PostgreSQL text.
-func (c call) finish(states []*state) string {
+// finish returns the PostgreSQL text that computes the aggregate's value from its states in row s.
+func (c call) finish() string {
 	text := c.form.finish
-	if c.function == "avg" && find(states, c.names["__s"]).pg != "double precision" {
-		text = strings.ReplaceAll(text, "{__s}", "{__s}::double precision")
-	}
 	for suffix, name := range c.names {
 		text = strings.ReplaceAll(text, "{"+suffix+"}", "s."+ident(name))
 	}
 	return text
-}
-
-// exact says that the value does not depend on how the records are split.
-func (c call) exact(states []*state) bool {
-	if total := c.names["__s"]; total != "" {
-		return find(states, total).pg == "numeric"
-	}
-	return !c.form.approx
 }

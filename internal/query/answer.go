@@ -10,15 +10,20 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Answer is Oracle with each column cast to text in PostgreSQL's input syntax, named c0, c1, … in the order of the select
-// list, which is that of the layout's view columns before the computed ones.
+// Answer is Oracle with each column cast to text in PostgreSQL's input syntax and named c0, c1, … in the order of the
+// select list. This is the order of the layout's view columns, which the computed ones follow.
 func (c *Compiled) Answer() string { return answer(c.Oracle, c.answers) }
 
-// AuditAnswer is Answer over Audit: of rows that are appended, with the columns of the layout's key in front.
+// AuditAnswer is Answer over Audit: for appended rows, the columns of the layout's key come first.
 func (c *Compiled) AuditAnswer() string {
 	columns := c.answers
 	if c.Layout.Shape == job.Rows {
-		columns = append([]column{{job.TopicColumn, "VARCHAR"}, {job.PartitionColumn, "INTEGER"}, {job.OffsetColumn, "BIGINT"}, {job.NthColumn, "INTEGER"}}, columns...)
+		columns = append([]column{
+			{job.TopicColumn, "VARCHAR"},
+			{job.PartitionColumn, "INTEGER"},
+			{job.OffsetColumn, "BIGINT"},
+			{job.NthColumn, "INTEGER"},
+		}, columns...)
 	}
 	return answer(c.Audit, columns)
 }
@@ -31,18 +36,19 @@ func answer(sql string, columns []column) string {
 	return "SELECT " + strings.Join(items, ", ") + " FROM (" + sql + ") AS q"
 }
 
-// ErrValue is a value that is not of its column's type.
+// ErrValue reports that a value does not have its column's type.
 var ErrValue = errors.New("not a value of the column's type")
 
-// Convert is a plain value (text, json.Number, bool, list, mapping) as Answer would write it in column i. A value that the
-// column cannot hold is ErrValue.
+// Convert returns a plain value (text, json.Number, bool, list, mapping) as Answer would write it in column i. It
+// returns ErrValue if the column cannot hold the value.
 func (s *Session) Convert(ctx context.Context, c *Compiled, i int, value any) (string, error) {
 	typ := c.answers[i].typ
 	literal, err := literalOf(value, typ)
 	if err != nil {
 		return "", err
 	}
-	rows, err := s.texts(ctx, fmt.Sprintf("SELECT %s FROM (SELECT CAST(%s AS %s) AS v)", postgresText("v", typ), literal, typ))
+	rows, err := s.texts(ctx, fmt.Sprintf("SELECT %s FROM (SELECT CAST(%s AS %s) AS v)", postgresText("v", typ), literal,
+		typ))
 	if err != nil || len(rows) != 1 {
 		cause := ""
 		if err != nil {
@@ -53,7 +59,7 @@ func (s *Session) Convert(ctx context.Context, c *Compiled, i int, value any) (s
 	return rows[0][0], nil
 }
 
-// literalOf is an SQL text of a plain value; lists and mappings, and values of nested types, travel as JSON.
+// literalOf returns an SQL text of a plain value. Lists, mappings and values of nested types are passed as JSON.
 func literalOf(value any, typ string) (string, error) {
 	text, isText := value.(string)
 	nested := strings.HasSuffix(typ, "]") || strings.HasPrefix(typ, "STRUCT") || strings.HasPrefix(typ, "MAP")
@@ -73,7 +79,7 @@ func literalOf(value any, typ string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrValue, err)
 	}
-	if isText && nested { // an array as PostgreSQL or DuckDB writes it
+	if isText && nested { // an array in the syntax of PostgreSQL or DuckDB
 		return literal(text), nil
 	}
 	return "CAST(" + literal(string(b)) + " AS JSON)", nil

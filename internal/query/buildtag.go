@@ -2,5 +2,5 @@
 
 package query
 
-// The SQL engine's Arrow interface is behind a build tag. Without it the compiler stops here, so that it says what to do.
+// DuckDB's Arrow interface requires a build tag. Without the tag this name makes the compiler fail with the fix.
 var _ = build_with_the_tag_duckdb_arrow__export_GOFLAGS_tags_duckdb_arrow__or_use_make_test

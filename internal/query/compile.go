@@ -4,40 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Dialect is raised only when the golden files of PARTIAL change.
-const Dialect = 1
+// Dialect changes only when the golden files of PARTIAL change.
+const Dialect = 2
 
-// compileMemory is enough to bind a query over an empty table.
+// compileMemory is sufficient to bind a query over an empty table, in bytes.
 const compileMemory = 128e6
 
-// Compiled is a job's query, taken apart.
+// Compiled is a job's query, split into its parts.
 type Compiled struct {
 	Layout job.Layout
-	// Fields are the declared and meta columns that PARTIAL reads, in the order of the Arrow struct (format.New wants them).
+	// Fields lists the declared and meta columns that PARTIAL reads, in the order of the Arrow struct, as format.New
+	// expects them.
 	Fields []string
-	// Partial is the DuckDB SELECT from relation source to keys and states, in the order of the query (typed; golden files
-	// keep it).
+	// Partial is the DuckDB SELECT from relation source to keys and states, in the order of the query, with DuckDB
+	// types. Golden files keep it.
 	Partial string
-	// Oracle is the user's query, whose columns are its select list. It is rewritten only where DuckDB alone is ambiguous or
-	// rounds twice: avg of integers and decimals is the total as DOUBLE divided by the count as DOUBLE, each rounded
-	// once, as FINISH has it.
+	// Oracle is the user's query, whose columns are its select list. It is changed only where DuckDB's result is
+	// ambiguous or rounded twice. avg of integers and decimals is the total as DOUBLE divided by the count as DOUBLE,
+	// each rounded once, as in FINISH.
 	Oracle string
-	// Audit is Oracle; of rows that are appended, with the hidden columns that say where in the log each comes from in front.
+	// Audit is Oracle; for appended rows, hidden columns with the row's place in the log come first.
 	Audit string
+	// Warnings lists parts of the query that are valid but probably unintended. check prints them.
+	Warnings job.Problems
+
+	// Sieve finds the records over which DuckDB raises an error; nil if they have to be searched for.
+	Sieve *Sieve
 
 	quick   string   // Partial as Land runs it, see quickForms
-	laned   string   // the same with one more key, laneAlias, carried up from source
 	source  []column // declared and meta columns with their DuckDB types
-	outputs []output // keys and states with theirs
-	answers []column // the select list with theirs
+	outputs []output // keys and states with their DuckDB types
+	answers []column // the select list with its DuckDB types
 
+	landed   []landed  // positions of columns in the statement of Land, for Explain
 	rows     *rowQuery // of a query without aggregation
-	places   bool      // its aggregates go by time and place in the log
+	places   bool      // some aggregate orders by time and place in the log
 	oneTopic bool
 }
 
@@ -47,25 +54,25 @@ type output struct {
 	write func(value, duck string) string
 }
 
-// compiler takes one query apart. Its owner is the goroutine of Compile.
+// compiler compiles one query. The goroutine of Compile owns it.
 type compiler struct {
-	session   *Session
-	spec      *job.Spec
-	functions catalogue
-	refused   *refusals
-	source    []column // relation source, in order
+	*engineFunctions
+	session *Session
+	spec    *job.Spec
+	refused *refusals
+	source  []column // columns of relation source, in order
 
 	statement tree
 	node      tree // the statement's SELECT
 	items     []item
 	rows      *rowQuery // of a query without aggregation
-	vague     bool      // the GROUP BY was refused, so it is not known which items are keys
-	plans     []tree    // the statement, bound
+	vague     bool      // the GROUP BY was refused, so it is unknown which items are keys
+	plans     []tree    // the bound statement
 }
 
-// Compile takes the query of spec apart, or returns job.Problems naming place, cause and cure. It needs no server.
+// Compile compiles the query of spec, or returns job.Problems with place, cause and fix. It needs no server.
 func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
-	session, err := Open(ctx, Config{Memory: compileMemory})
+	session, err := Open(ctx, Config{Memory: compileMemory, plain: true})
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +81,8 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 	if len(spec.Serve.Key) > 0 {
 		c.source = append(c.source, column{tombstoneColumn, "BOOLEAN"})
 	}
-	if c.functions, err = session.catalogue(ctx); err != nil {
-		return nil, fmt.Errorf("read the engine's functions: %w", err)
+	if c.engineFunctions, err = session.functions(ctx); err != nil {
+		return nil, err
 	}
 	if err := c.createSource(ctx); err != nil {
 		return nil, fmt.Errorf("declare the columns of source: %w", err)
@@ -84,17 +91,18 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled.Layout.Keep = keepOf(spec, compiled.Layout)
-	compiled.Layout.Indexes = indexesOf(spec, compiled.Layout)
-	if n := spec.Live.LaneCount(); n > 1 {
-		compiled.Layout.Lanes = n
+	if compiled.Layout.Keep = keepOf(spec, compiled.Layout); compiled.Layout.Keep != nil {
+		compiled.Layout.Keep.ByRecord = c.byRecord(compiled.Layout.Keep.Column)
 	}
+	compiled.Layout.Indexes = indexesOf(spec, compiled.Layout)
+	c.jsonDigits()
+	compiled.Warnings = c.refused.warnings
 	return compiled, nil
 }
 
-// compile goes through the stages; each stage reports all it finds, and the next runs only over what passed.
+// compile runs the stages. Each stage reports all its problems; the next one runs only if there are none.
 func (c *compiler) compile(ctx context.Context) (*Compiled, error) {
-	for _, stage := range []func(context.Context) error{c.parse, c.read, c.bind, c.typeItems, c.judge} {
+	for _, stage := range []func(context.Context) error{c.parse, c.read, c.bind, c.typeForms, c.typeItems, c.judge} {
 		if err := stage(ctx); err != nil {
 			return nil, err
 		}
@@ -115,29 +123,36 @@ func (c *compiler) compile(ctx context.Context) (*Compiled, error) {
 	return out, nil
 }
 
-// prove binds what will be run over the fields that it will be run over.
+// prove binds the statements that will be run to the fields they will be run over.
 func (c *compiler) prove(ctx context.Context, out *Compiled) error {
-	for _, run := range []struct {
-		fields []string
-		text   string
-	}{{out.FieldsFor(1), out.Oracle}, {out.FieldsFor(1), out.Land(1)}, {out.FieldsFor(2), out.Land(2)}} {
-		if err := c.limitSource(ctx, run.fields); err != nil {
-			return fmt.Errorf("declare the fields of source: %w", err)
-		}
-		if _, err := c.session.columns(ctx, run.text); err != nil {
+	if err := c.limitSource(ctx, out.Fields); err != nil {
+		return fmt.Errorf("declare the fields of source: %w", err)
+	}
+	texts := []string{out.Oracle, out.Land()}
+	if out.prelude() == "" {
+		// Land defines a CTE named source, over which main.source.x does not bind. It is therefore refused in every
+		// query.
+		texts = append(texts, fmt.Sprintf("WITH %s AS (SELECT * FROM %[1]s) SELECT * FROM (%s)", SourceRelation, out.Partial))
+	}
+	for _, text := range texts {
+		if _, err := c.session.columns(ctx, text); err != nil {
 			cause, _, _ := strings.Cut(err.Error(), "\n")
-			c.refused.add(0, "the query does not bind over the columns that it names: "+cause, "name every column plainly, without schema")
+			cure := "name every column plainly, without schema"
+			if c.rows != nil && c.rows.latest() && c.rows.unnests {
+				cure += "; unnest lists only, and take the fields of a STRUCT by name: t.x"
+			}
+			c.refused.add(0, "the query does not bind over the columns that it names: "+cause, cure)
 			return nil
 		}
 	}
 	return nil
 }
 
-// emptyTable holds the declared columns that relation source is a view of, as it is when records are read: a table of its own
-// would offer rowid and a schema.
+// emptyTable is the table with the declared columns that relation source is a view of. At run time source is a view
+// too; as a table it would offer rowid and a schema.
 const emptyTable = "_kappactl_empty"
 
-// createSource makes an empty relation with the declared types to bind against.
+// createSource creates an empty relation with the declared types to bind against.
 func (c *compiler) createSource(ctx context.Context) error {
 	if err := c.session.exec(ctx, "CREATE TABLE "+emptyTable+" ("+columnList(c.source)+")"); err != nil {
 		return err
@@ -145,16 +160,17 @@ func (c *compiler) createSource(ctx context.Context) error {
 	return c.limitSource(ctx, columnNames(c.source))
 }
 
-// limitSource makes relation source have these fields only.
+// limitSource redefines relation source with only these fields.
 func (c *compiler) limitSource(ctx context.Context, fields []string) error {
 	quoted := make([]string, len(fields))
 	for i, f := range fields {
 		quoted[i] = ident(f)
 	}
-	return c.session.exec(ctx, "CREATE OR REPLACE TEMP VIEW "+SourceRelation+" AS SELECT "+strings.Join(quoted, ", ")+" FROM "+emptyTable)
+	return c.session.exec(ctx, "CREATE OR REPLACE TEMP VIEW "+SourceRelation+" AS SELECT "+strings.Join(quoted, ", ")+
+		" FROM "+emptyTable)
 }
 
-// parse reads the query into its tree and refuses what is not one SELECT without parameters.
+// parse parses the query and refuses anything except one SELECT without parameters.
 func (c *compiler) parse(ctx context.Context) error {
 	statements, err := c.session.parse(ctx, c.spec.Query)
 	var ee *engineError
@@ -171,23 +187,31 @@ func (c *compiler) parse(ctx context.Context) error {
 		return nil
 	case 1:
 		c.statement, c.node = statements[0], statements[0].child("node")
-		return nil
+		return c.nameUnnest(ctx)
 	default:
 		c.refused.add(firstPlace(statements[1]), "the query holds more than one statement", "write one SELECT")
 		return nil
 	}
 }
 
+// streamClause matches clauses of other streaming SQL dialects.
+var streamClause = regexp.MustCompile(`(?i)\bEMIT\s+(CHANGES|FINAL|WITH)\b|\bWINDOW\s+(TUMBLING|HOPPING|SESSION)\b|\bTABLE\s*\(\s*(TUMBLE|HOP|CUMULATE|SESSION)\b`)
+
 func (c *compiler) refusedParse(e *engineError) {
 	if e.kind == "parser" {
-		c.refused.add(e.at, e.message, "correct the SQL; the query is DuckDB's dialect")
+		cure := "correct the SQL; the query is DuckDB's dialect"
+		if streamClause.MatchString(c.spec.Query) {
+			cure = "remove the window clause: the view always shows the newest totals; " + cureWindow
+		}
+		c.refused.add(e.at, e.message, cure)
 		return
 	}
-	// The engine serializes plain SELECT statements only: PIVOT, INSERT, COPY, SET, … end here.
-	c.refused.add(0, "the query is not a plain SELECT", "write one SELECT over source; in place of PIVOT write one aggregate a column: sum(x) FILTER (WHERE kind = 'a') AS a")
+	// DuckDB serializes only plain SELECT statements: PIVOT, INSERT, COPY, SET, … end here.
+	c.refused.add(0, "the query is not a plain SELECT",
+		"write one SELECT over source; instead of PIVOT write one aggregate per column: sum(x) FILTER (WHERE kind = 'a') AS a")
 }
 
-// read judges the tree: what the query is made of, and its select list.
+// read checks the structure of the tree and its select list.
 func (c *compiler) read(ctx context.Context) error {
 	if !c.shape() {
 		return nil
@@ -195,7 +219,7 @@ func (c *compiler) read(ctx context.Context) error {
 	return c.takeItems(ctx)
 }
 
-// bind lets the engine resolve names and types.
+// bind lets DuckDB resolve names and types.
 func (c *compiler) bind(ctx context.Context) error {
 	plans, err := c.session.plan(ctx, c.spec.Query)
 	var ee *engineError
@@ -210,7 +234,7 @@ func (c *compiler) bind(ctx context.Context) error {
 	return nil
 }
 
-// judge looks at what the bound query really calls.
+// judge checks which functions the bound query calls.
 func (c *compiler) judge(context.Context) error {
 	for _, p := range c.plans {
 		c.judgePlan(p)
@@ -218,7 +242,7 @@ func (c *compiler) judge(context.Context) error {
 	return nil
 }
 
-// placeOf is the node's own place, else the first one below it.
+// placeOf returns the node's own place, otherwise the first place below it.
 func placeOf(t tree) int {
 	if at := t.at(); at >= 0 {
 		return at
@@ -226,7 +250,7 @@ func placeOf(t tree) int {
 	return firstPlace(t)
 }
 
-// firstPlace is the smallest known place in a node.
+// firstPlace returns the smallest known place in a node.
 func firstPlace(t tree) int {
 	first := -1
 	each(t, func(n tree) bool {

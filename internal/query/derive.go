@@ -7,7 +7,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// derive builds PARTIAL, MERGE and FINISH of a query that passed.
+// derive builds PARTIAL, MERGE and FINISH of a query that passed all checks.
 func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
 	if c.rows != nil {
 		return c.deriveRows(ctx)
@@ -21,39 +21,45 @@ func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
 		return nil, err
 	}
 	out := &Compiled{Fields: c.fields(), source: c.source, places: c.ties(), oneTopic: len(c.spec.Source.Topics) == 1}
-	if out.Partial, err = c.session.write(ctx, c.partial(forms, states, forms.carried(out.places, false))); err != nil {
+	if out.Partial, err = c.session.write(ctx, c.partial(forms, states, forms.carried(out.places))); err != nil {
 		return nil, err
 	}
 	if err := c.writeQuick(ctx, out, forms, states); err != nil {
 		return nil, err
 	}
-	if err := c.typeStates(ctx, out.prelude(1)+"SELECT * FROM ("+out.Partial+")", states); err != nil {
+	if err := c.typeStates(ctx, out.prelude()+"SELECT * FROM ("+out.Partial+")", states); err != nil {
 		return nil, err
 	}
-	oracle, err := c.oracle(ctx, states, forms.carried(out.places, false))
+	oracle, err := c.oracle(ctx, forms.carried(out.places))
 	if err != nil {
 		return nil, err
 	}
 	if out.Oracle, err = c.session.write(ctx, oracle); err != nil {
 		return nil, err
 	}
-	if prelude := out.prelude(1); prelude != "" {
+	if prelude := out.prelude(); prelude != "" {
 		out.Oracle = prelude + "SELECT * FROM (" + out.Oracle + ")"
+	}
+	if out.Sieve, err = c.sieve(ctx, out, c.statement); err != nil {
+		return nil, err
 	}
 	out.Audit = out.Oracle
 	out.Layout, out.outputs = c.layout(states), c.outputs(states)
+	if out.landed, err = c.landedAt(ctx, out.Land(), states); err != nil {
+		return nil, err
+	}
 	for _, it := range c.items {
 		out.answers = append(out.answers, column{it.name, it.duck})
 	}
 	return out, nil
 }
 
-// ties says that an aggregate goes by place in the log.
+// ties reports whether an aggregate orders by place in the log.
 func (c *compiler) ties() bool {
 	return slices.ContainsFunc(c.items, func(it item) bool { return it.call != nil && it.call.form.ties })
 }
 
-// states gives every aggregate its states; equal states of two aggregates are stored once.
+// states assigns each aggregate its states. Equal states of two aggregates are stored once.
 func (c *compiler) states(ctx context.Context) ([]*state, error) {
 	var out []*state
 	var outputs []string
@@ -99,7 +105,7 @@ func (c *compiler) states(ctx context.Context) ([]*state, error) {
 	return out, nil
 }
 
-// find is the state of a name.
+// find returns the state with a name.
 func find(states []*state, name string) *state {
 	i := slices.IndexFunc(states, func(s *state) bool { return s.name == name })
 	if i < 0 {
@@ -108,7 +114,7 @@ func find(states []*state, name string) *state {
 	return states[i]
 }
 
-// outputs are the stored columns of PARTIAL with their DuckDB types: keys in the order of the query, then states.
+// outputs returns the stored columns of PARTIAL with their DuckDB types: keys in the order of the query, then states.
 func (c *compiler) outputs(states []*state) []output {
 	var out []output
 	for _, it := range c.items {
@@ -126,14 +132,14 @@ func (c *compiler) outputs(states []*state) []output {
 	return out
 }
 
-// layout is the stored form.
+// layout returns the stored form.
 func (c *compiler) layout(states []*state) job.Layout {
-	l := job.Layout{Shape: job.Rollup, Where: c.spec.Serve.Where}
+	l := job.Layout{Shape: job.Rollup, Where: c.spec.Serve.Where, Lambda: c.spec.Mode == job.Lambda}
 	for _, it := range c.items {
 		if it.key {
 			l.Keys = append(l.Keys, job.KeyColumn{Name: it.name, Type: stored(it.pg), Time: timeKey(it.pg)})
 		}
-		l.View = append(l.View, c.viewColumn(it, states))
+		l.View = append(l.View, c.viewColumn(it))
 	}
 	slices.SortStableFunc(l.Keys, func(a, b job.KeyColumn) int {
 		switch {
@@ -146,19 +152,23 @@ func (c *compiler) layout(states []*state) job.Layout {
 		}
 	})
 	for _, s := range states {
-		l.States = append(l.States, job.StateColumn{Name: s.name, Type: stored(s.pg), Combine: s.combine(), Aggregate: s.aggregate()})
+		l.States = append(l.States, job.StateColumn{
+			Name: s.name, Type: stored(s.pg), Combine: s.combine(), Aggregate: s.aggregate(),
+		})
 	}
 	l.View = append(l.View, c.computed(l)...)
 	c.checkServe(l)
 	return l
 }
 
-func (c *compiler) viewColumn(it item, states []*state) job.ViewColumn {
+func (c *compiler) viewColumn(it item) job.ViewColumn {
 	if it.key {
-		return job.ViewColumn{Name: it.name, Type: it.pg, Finish: "s." + ident(it.name), StoredAs: "key", Exact: true, Key: true}
+		return job.ViewColumn{
+			Name: it.name, Type: it.pg, Finish: "s." + ident(it.name), StoredAs: "key", Exact: true, Key: true,
+		}
 	}
 	return job.ViewColumn{
-		Name: it.name, Type: it.pg, StoredAs: it.call.form.stored, Exact: it.call.exact(states), Finish: it.call.finish(states),
+		Name: it.name, Type: it.pg, StoredAs: it.call.form.stored, Exact: !it.call.form.approx, Finish: it.call.finish(),
 		Counts: it.call.function == "histogram",
 	}
 }

@@ -1,4 +1,4 @@
-// Package query takes a job's SQL apart and runs it.
+// Package query compiles a job's SQL and runs it.
 //
 // A job's query is one DuckDB SELECT over the relation source. Compile derives from it
 //
@@ -6,10 +6,11 @@
 //   - MERGE, per state column how PostgreSQL combines two states of one key;
 //   - FINISH, per output column the PostgreSQL expression from states to the value,
 //
-// so that PARTIAL over the parts, merged and finished, equals the query run once over the whole log. Whatever
-// cannot be split that way, or is not deterministic, is refused with the place in the job file, the cause and the cure.
+// so that PARTIAL over the parts, merged and finished, equals the query run once over the whole log. A query that
+// cannot be split that way, or that is not deterministic, is refused with the place in the job file, the cause and the
+// fix.
 //
-// How a query is judged:
+// How a query is checked:
 //
 //	text ──json_serialize_sql──▶ tree ──▶ shape: one aggregation over row-local steps (shape.go, rowlocal.go)
 //	                              │
@@ -20,8 +21,8 @@
 //	                              ▼
 //	             PARTIAL tree ──json_deserialize_sql──▶ text, DESCRIBE ──▶ types (typemap.go) ──▶ job.Layout
 //
-// The tree is walked, never the text. The rules are closed-world: a kind of node or a function that is not known to be
-// safe is refused.
+// The checks walk the tree, never the text. The rules are closed-world: a node type or a function that is not known to
+// be safe is refused.
 //
-// A Session is one DuckDB in memory with one connection, locked down (settings.go); nothing persists in it.
+// A Session is one in-memory DuckDB with one connection, locked down (settings.go). Nothing in it persists.
 package query

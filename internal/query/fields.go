@@ -1,13 +1,10 @@
 package query
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// fields are the columns of source that the query names anywhere, in the order of the job file. A column that only a star hands
-// on and nothing names is not read by the aggregation. Where names are given by position (FROM source AS s (a, b)) every
-// column counts. At least one: a STRUCT without fields does not exist.
+// fields returns the columns of source that the query names anywhere, in the order of the job file. A column that only
+// a star passes on is not read by the aggregation. If names are assigned by position (FROM source AS s (a, b)), every
+// column counts. There is at least one field, because a STRUCT cannot be empty.
 func (c *compiler) fields() []string {
 	used, stars, lists, positions := map[string]bool{}, false, false, false
 	each(c.statement, func(n tree) bool {
@@ -18,7 +15,10 @@ func (c *compiler) fields() []string {
 		for _, cte := range n.child("cte_map").list("map") {
 			lists = lists || len(cte.child("value").texts("aliases")) > 0
 		}
-		for _, key := range []string{"column_names", "exclude_list", "qualified_exclude_list", "rename_list", "replace_list"} {
+		for _, key := range []string{
+			"column_names", "exclude_list", "qualified_exclude_list", "rename_list",
+			"replace_list",
+		} {
 			mentions(n[key], used)
 		}
 		return true
@@ -42,7 +42,7 @@ func (c *compiler) fields() []string {
 	return out
 }
 
-// mentions collects every text below v, in lower case: some are no column names, which costs nothing.
+// mentions collects every text below v in lower case. Some are not column names, which does no harm.
 func mentions(v any, into map[string]bool) {
 	switch v := v.(type) {
 	case string:
@@ -56,12 +56,4 @@ func mentions(v any, into map[string]bool) {
 			mentions(x, into)
 		}
 	}
-}
-
-// FieldsFor are the fields that Land reads with that many lanes.
-func (c *Compiled) FieldsFor(lanes int) []string {
-	if lanes <= 1 || slices.Contains(c.Fields, partitionColumn) {
-		return c.Fields
-	}
-	return append(slices.Clone(c.Fields), partitionColumn)
 }

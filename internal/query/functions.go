@@ -2,11 +2,14 @@ package query
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
+	"sync/atomic"
 )
 
-// catalogue is what the engine says about its functions: by lower-case name, the kinds (scalar, aggregate, macro, table)
-// and whether any form of it is not consistent.
+// catalogue holds DuckDB's description of its functions: by lower-case name, the kinds (scalar, aggregate, macro,
+// table) and whether every overload is consistent.
 type catalogue map[string]*function
 
 type function struct {
@@ -14,21 +17,47 @@ type function struct {
 	unstable                 bool
 }
 
-func (s *Session) catalogue(ctx context.Context) (catalogue, error) {
+// known holds the functions of every plain session of this process; nil until the first session was asked. Asking takes
+// as long as starting the engine, and the answer is always the same, because it depends only on the linked engine. The
+// value is never modified.
+var known atomic.Pointer[engineFunctions]
+
+type engineFunctions struct {
+	functions catalogue
+	unnesting []macro // macros that return several rows per input row although the query does not name unnest
+}
+
+// functions returns DuckDB's functions and macros. It asks s if no session of this process was asked before.
+func (s *Session) functions(ctx context.Context) (*engineFunctions, error) {
+	if f := known.Load(); f != nil {
+		return f, nil
+	}
+	f, err := s.askFunctions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the engine's functions: %w", err)
+	}
+	known.Store(f)
+	return f, nil
+}
+
+func (s *Session) askFunctions(ctx context.Context) (*engineFunctions, error) {
 	rows, err := s.texts(ctx, `
-		SELECT DISTINCT lower(function_name), function_type, coalesce(stability, '')
-		FROM duckdb_functions() WHERE function_type IN ('scalar', 'aggregate', 'macro')`)
+		SELECT DISTINCT lower(function_name), function_type, coalesce(stability, ''),
+			CASE WHEN unnests THEN CAST(to_json(parameters) AS VARCHAR) END, CASE WHEN unnests THEN macro_definition END
+		FROM (SELECT *, coalesce(function_type = 'macro' AND macro_definition ILIKE '%unnest(%', false) AS unnests FROM duckdb_functions())
+		WHERE function_type IN ('scalar', 'aggregate', 'macro')`)
 	if err != nil {
 		return nil, err
 	}
-	out := catalogue{}
+	out := &engineFunctions{functions: catalogue{}}
 	for _, r := range rows {
-		f := out[r[0]]
+		name, kind, stability := r[0], r[1], r[2]
+		f := out.functions[name]
 		if f == nil {
 			f = &function{}
-			out[r[0]] = f
+			out.functions[name] = f
 		}
-		switch r[1] {
+		switch kind {
 		case "scalar":
 			f.scalar = true
 		case "aggregate":
@@ -36,14 +65,21 @@ func (s *Session) catalogue(ctx context.Context) (catalogue, error) {
 		case "macro":
 			f.macro = true
 		}
-		f.unstable = f.unstable || (r[1] != "macro" && r[2] != "CONSISTENT")
+		f.unstable = f.unstable || (kind != "macro" && stability != "CONSISTENT")
+		if definition := r[4]; definition != "" {
+			m := macro{name: name, definition: definition}
+			if err := json.Unmarshal([]byte(r[3]), &m.parameters); err != nil {
+				return nil, fmt.Errorf("the parameters of %s: %w", name, err)
+			}
+			out.unnesting = append(out.unnesting, m)
+		}
 	}
 	return out, nil
 }
 
 func (c catalogue) aggregate(name string) bool { return c[name] != nil && c[name].aggregate }
 
-// The cures of functions that a query may not use.
+// The fixes for functions that a query may not use.
 const (
 	cureClock   = "use a time of the record: _timestamp, or a declared time column"
 	cureRandom  = "derive it from the record: md5(concat_ws('/', _topic, _partition, _offset))"
@@ -53,11 +89,12 @@ const (
 	cureText    = "compare plain text, or lower(x)"
 )
 
-// denied gives the cure for a function that must not be used although the engine may call it consistent: its
-// value depends on the clock, the session, the machine or the release of the engine.
+// denied returns the fix for a function that is not allowed although DuckDB may call it consistent: its value depends
+// on the clock, the session, the machine or DuckDB's release.
 func denied(name string) (cure string, is bool) {
 	switch name {
-	case "now", "today", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_localtime",
+	case "now", "today", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp",
+		"current_localtime",
 		"current_localtimestamp", "get_current_time", "get_current_timestamp", "transaction_timestamp", "ago",
 		"pg_conf_load_time", "pg_postmaster_start_time":
 		return cureClock, true
@@ -77,6 +114,8 @@ func denied(name string) (cure string, is bool) {
 		return cureText, true
 	}
 	switch {
+	case strings.HasPrefix(name, ownPrefix):
+		return cureRecord, true
 	case strings.HasPrefix(name, "icu_collate_"):
 		return cureText, true
 	case strings.HasPrefix(name, "has_") && strings.HasSuffix(name, "_privilege"), strings.HasPrefix(name, "pg_get_"),
@@ -88,16 +127,17 @@ func denied(name string) (cure string, is bool) {
 
 // deniedCall is denied for a call with a number of arguments.
 func deniedCall(name string, arguments int) (cure string, is bool) {
-	if name == "age" && arguments == 1 { // counts from today
+	if name == "age" && arguments == 1 { // relative to today
 		return cureClock, true
 	}
 	return denied(name)
 }
 
-// bareKeyword says that SQL writes the function without parentheses; the parser gives it as a column name.
+// bareKeyword reports whether SQL allows the function without parentheses. The parser returns it as a column name.
 func bareKeyword(name string) bool {
 	switch name {
-	case "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user", "current_role",
+	case "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_user",
+		"current_role",
 		"session_user", "user", "current_catalog", "current_schema":
 		return true
 	}

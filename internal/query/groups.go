@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// groupKeys binds every group expression to an item of the select list and says which items are keys.
+// groupKeys resolves every group expression to an item of the select list and returns which items are keys.
 func (c *compiler) groupKeys(ctx context.Context, list []tree) ([]bool, error) {
 	keys := make([]bool, len(list))
 	groups := c.node.list("group_expressions")
@@ -18,7 +18,8 @@ func (c *compiler) groupKeys(ctx context.Context, list []tree) ([]bool, error) {
 		return keys, nil
 	}
 	if !plainGrouping(c.node) {
-		c.refused.add(firstPlace(groupClause(c.node)), "grouping sets (ROLLUP, CUBE, GROUPING SETS) give rows of different keys", "deploy one job per set of columns")
+		c.refused.add(firstPlace(groupClause(c.node)),
+			"grouping sets (ROLLUP, CUBE, GROUPING SETS) give rows of different keys", "deploy one job per set of columns")
 		return keys, nil
 	}
 	if len(groups) == 0 {
@@ -46,11 +47,12 @@ func (c *compiler) sameItems(key tree, list []tree, relation string, keys []bool
 	}
 }
 
-// boundItem is the index of the item that a group expression stands for, or -1 when it was refused.
+// boundItem returns the index of the item that a group expression refers to, or -1 if it was refused.
 func (c *compiler) boundItem(g tree, list []tree, relation string, input map[string]bool) int {
 	if n, ok := g.integer(); ok {
 		if n < 1 || n > len(list) {
-			c.refused.add(g.at(), fmt.Sprintf("GROUP BY %d: the select list has %d columns", n, len(list)), "write the number of a column, from 1")
+			c.refused.add(g.at(), fmt.Sprintf("GROUP BY %d: the select list has %d columns", n, len(list)),
+				"write the number of a column, from 1")
 			return -1
 		}
 		return c.keyItem(g, list, n-1)
@@ -73,16 +75,18 @@ func (c *compiler) boundItem(g tree, list []tree, relation string, input map[str
 		}
 	}
 	if g.class() == classConstant {
-		c.refused.add(g.at(), "GROUP BY a constant groups nothing", "group by a column, its expression, or its number")
+		c.refused.add(g.at(), "GROUP BY a constant does not group", "group by a column, its expression, or its number")
 		return -1
 	}
-	c.refused.add(firstPlace(g), "a group expression is not in the select list, so its rows would have no name", "add it to the select list: … AS name, and keep it in GROUP BY")
+	c.refused.add(firstPlace(g), "a group expression is not in the select list, so its rows would have no name",
+		"add it to the select list: … AS name, and keep it in GROUP BY")
 	return -1
 }
 
-// aliasTrap refuses SELECT lower(url) AS url … GROUP BY url: the engine groups by the column of source, not by the alias.
+// aliasTrap refuses SELECT lower(url) AS url … GROUP BY url: DuckDB groups by the column of source, not by the alias.
 func (c *compiler) aliasTrap(g tree, name string, index int) {
-	c.refused.add(g.at(), fmt.Sprintf("column %q: GROUP BY %s means the column of the input, not the expression that the select list names so", name, name),
+	c.refused.add(g.at(), fmt.Sprintf("column %q: GROUP BY %s means the column of the input, not the expression with "+
+		"that alias", name, name),
 		fmt.Sprintf("give the expression another name, or write GROUP BY %d", index+1))
 }
 
@@ -94,7 +98,7 @@ func (c *compiler) keyItem(g tree, list []tree, i int) int {
 	return i
 }
 
-// plainGrouping says that the GROUP BY is one set of all its expressions.
+// plainGrouping reports whether the GROUP BY is one set of all its expressions.
 func plainGrouping(node tree) bool {
 	sets, _ := node["group_sets"].([]any)
 	groups := node.list("group_expressions")
@@ -109,7 +113,7 @@ func groupClause(node tree) tree {
 	return tree{"group_expressions": node["group_expressions"]}
 }
 
-// relationName is the name that qualifies columns of a FROM clause.
+// relationName returns the name that qualifies columns of a FROM clause.
 func relationName(from tree) string {
 	if alias := from.alias(); alias != "" {
 		return alias
@@ -117,7 +121,7 @@ func relationName(from tree) string {
 	return from.text("table_name")
 }
 
-// inputColumns are the names that the FROM clause of the outermost SELECT offers, in lower case.
+// inputColumns returns the names that the FROM clause of the outermost SELECT offers, in lower case.
 func (c *compiler) inputColumns(ctx context.Context) (map[string]bool, error) {
 	probe, err := c.session.parse(ctx, "SELECT * FROM "+SourceRelation)
 	if err != nil {
@@ -136,7 +140,7 @@ func (c *compiler) inputColumns(ctx context.Context) (map[string]bool, error) {
 		if _, broken := classify(err); broken {
 			return nil, errors.Join(fmt.Errorf("read the columns of the input: %w", err))
 		}
-		return out, nil // bind reports it, with its place
+		return out, nil // bind reports the error with its place
 	}
 	for _, col := range columns {
 		out[strings.ToLower(col.name)] = true

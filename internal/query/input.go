@@ -13,13 +13,13 @@ import (
 // SourceRelation is the relation that a query reads.
 const SourceRelation = "source"
 
-// rowColumn is the one STRUCT column of an input reader. A reader with the fields as columns would be read wrongly: the
-// engine prunes the columns of a scan that a query does not use, and the driver's stream ignores that.
+// rowColumn is the only column of an input reader, a STRUCT. A reader with the fields as columns would be misread:
+// DuckDB prunes unused columns from a scan, and the driver's stream ignores that.
 const rowColumn = "r"
 
-// input is the reader that the engine pulls from. It keeps the first error of the reader, because the engine only passes its
-// text on. Its owner is the goroutine that runs the statement: with one thread the engine calls it from there; with more
-// threads the engine calls it from one at a time.
+// input is the reader that DuckDB pulls from. It keeps the reader's first error, because DuckDB passes on only the
+// text. The goroutine that runs the statement owns it: with one thread, DuckDB calls it from there; with more threads,
+// DuckDB calls it from one at a time.
 type input struct {
 	ctx    context.Context
 	reader array.RecordReader
@@ -28,7 +28,7 @@ type input struct {
 
 var _ array.RecordReader = (*input)(nil)
 
-// Retain and Release leave the reader to the caller of Run.
+// Retain and Release do nothing: the caller of Run owns the reader.
 func (in *input) Retain()  {}
 func (in *input) Release() {}
 
@@ -57,12 +57,12 @@ func (in *input) Next() (more bool) {
 
 func (in *input) RecordBatch() arrow.RecordBatch { return in.reader.RecordBatch() }
 
-// Record is the deprecated name of RecordBatch; the interface asks for it.
+// Record is the deprecated name of RecordBatch, which the interface requires.
 func (in *input) Record() arrow.RecordBatch { return in.reader.RecordBatch() }
 
 func (in *input) Err() error { return in.err }
 
-// register makes in readable as relation source, until the returned function is called.
+// register makes in readable as relation source until the returned function is called.
 func (s *Session) register(ctx context.Context, in *input) (drop func() error, err error) {
 	fields, err := rowFields(in.Schema())
 	if err != nil {
@@ -85,21 +85,23 @@ func (s *Session) register(ctx context.Context, in *input) (drop func() error, e
 			s.exec(ctx, "DROP VIEW IF EXISTS temp."+SourceRelation),
 			s.exec(ctx, "DROP VIEW IF EXISTS "+ident(name)))
 	}
-	view := fmt.Sprintf("CREATE OR REPLACE TEMP VIEW %s AS SELECT %s FROM %s", SourceRelation, strings.Join(items, ", "), ident(name))
+	view := fmt.Sprintf("CREATE OR REPLACE TEMP VIEW %s AS SELECT %s FROM %s", SourceRelation, strings.Join(items, ", "),
+		ident(name))
 	if err := s.exec(ctx, view); err != nil {
 		return nil, errors.Join(err, drop())
 	}
 	return drop, nil
 }
 
-// rowFields are the names of the fields in a reader's one STRUCT column.
+// rowFields returns the field names of a reader's STRUCT column.
 func rowFields(schema *arrow.Schema) ([]string, error) {
 	if schema.NumFields() != 1 || schema.Field(0).Name != rowColumn {
 		return nil, fmt.Errorf("the input of a query has columns %v: want one STRUCT column %q", schema.Fields(), rowColumn)
 	}
 	row, ok := schema.Field(0).Type.(*arrow.StructType)
 	if !ok || row.NumFields() == 0 {
-		return nil, fmt.Errorf("the input column %q has type %s: want a STRUCT with at least one field", rowColumn, schema.Field(0).Type)
+		return nil, fmt.Errorf("the input column %q has type %s: want a STRUCT with at least one field", rowColumn,
+			schema.Field(0).Type)
 	}
 	names := make([]string, row.NumFields())
 	for i, f := range row.Fields() {

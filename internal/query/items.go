@@ -18,7 +18,7 @@ type item struct {
 	pg   string
 }
 
-// takeItems sorts the select list into keys and aggregates and refuses the rest.
+// takeItems sorts the select list into keys and aggregates and refuses anything else.
 func (c *compiler) takeItems(ctx context.Context) error {
 	list := c.node.list("select_list")
 	if c.rowJob(list) {
@@ -49,11 +49,12 @@ func (c *compiler) takeItems(ctx context.Context) error {
 	return nil
 }
 
-// aggregates says that an aggregate or window function is somewhere in the expression.
+// aggregates reports whether the expression contains an aggregate or window function.
 func (c *compiler) aggregates(e tree) bool {
 	found := false
 	each(e, func(n tree) bool {
-		found = found || (n.class() == classFunction && c.functions.aggregate(n.function()) && !c.functions[n.function()].scalar)
+		found = found || (n.class() == classFunction && c.functions.aggregate(n.function()) &&
+			!c.functions[n.function()].scalar)
 		return n.class() != classSubquery
 	})
 	return found
@@ -75,10 +76,15 @@ func (c *compiler) takeItem(e tree, key bool) item {
 	case e.class() == classWindow:
 		c.allowed(e, it.name)
 	case c.aggregates(e):
+		cure := "select each aggregate as a column of its own and compute this one in serve.columns"
+		if text, first, ok := c.overView(e); ok && it.name != "" {
+			cure = "remove it; " + first + "write serve.columns: {" + yamlText(it.name) + ": " + yamlText(text) + "}"
+		}
 		c.refused.add(it.at, named(it.name, "it computes with aggregates, and only the aggregates themselves can be merged"),
-			"select each aggregate as a column of its own and compute this one in serve.columns")
+			cure)
 	case e.class() == classFunction && !mergeable(e.function()) && aggregateCure(e.function()) != aggregateCure(""):
-		c.refused.add(it.at, named(it.name, shown(e.function())+" cannot be merged from partial results"), aggregateCure(e.function()))
+		c.refused.add(it.at, named(it.name, shown(e.function())+" cannot be merged from partial results"),
+			aggregateCure(e.function()))
 	default:
 		c.neither(it)
 	}
@@ -88,7 +94,7 @@ func (c *compiler) takeItem(e tree, key bool) item {
 	return it
 }
 
-// neither refuses an item that is no key and no aggregate, with the nearest cause.
+// neither refuses an item that is neither a key nor an aggregate, with the most likely cause.
 func (c *compiler) neither(it item) {
 	before := len(c.refused.problems)
 	c.expression(it.node, it.name)
@@ -99,7 +105,7 @@ func (c *compiler) neither(it item) {
 		"add the expression to GROUP BY, aggregate it, or compute it in serve.columns")
 }
 
-// takeCall judges one aggregate.
+// takeCall checks one aggregate.
 func (c *compiler) takeCall(e tree, name string) *call {
 	f := e.function()
 	at := e.at()
@@ -110,22 +116,30 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	distinct := e.flag("distinct") && f == "count" && len(e.list("children")) == 1
 	switch {
 	case distinct && c.spec.DistinctMax == 0:
-		c.refused.add(at, named(name, "count(DISTINCT x) keeps the values themselves, and the job file does not say how many"),
-			"add distinct_max: 1000 to the job file (with more values than that the count is NULL), or write approx_count_distinct(x)")
+		c.refused.add(at, named(name,
+			"count(DISTINCT x) stores the values themselves, and distinct_max does not limit how many"),
+			"add distinct_max: 1000 to the job file (with more values than that the count is NULL), or write "+
+				"approx_count_distinct(x)")
 	case canonical(f) == "histogram" && c.spec.DistinctMax == 0:
-		c.refused.add(at, named(name, "histogram(x) keeps a count for each different value, and the job file does not say how many there may be"),
-			"add distinct_max: 1000 to the job file (with more values than that the histogram is NULL), or count per bucket: add floor(x / 10) * 10 AS bucket to GROUP BY and select count(*)")
+		c.refused.add(at, named(name,
+			"histogram(x) stores a count for each different value, and distinct_max does not limit how many"),
+			"add distinct_max: 1000 to the job file (with more values than that the histogram is NULL), or count per bucket: "+
+				"add floor(x / 10) * 10 AS bucket to GROUP BY and select count(*)")
 	case e.flag("distinct") && !distinct:
 		cure := "remove DISTINCT: it changes nothing here"
 		if !ignoresRepeats(f) {
-			cure = "add the column to GROUP BY: one row a value, which the view's readers can count"
+			cure = "add the column to GROUP BY: one row per value, which the view's readers can count; or write histogram(x) " +
+				"AS h with distinct_max, " +
+				"whose keys are the different values: sum(DISTINCT x) is (SELECT sum(k::numeric) FROM jsonb_object_keys(h) AS " +
+				"e(k)) in serve.columns"
 		}
 		c.refused.add(at, named(name, "DISTINCT inside an aggregate cannot be merged"), cure)
 	}
 	if len(e.child("order_bys").list("orders")) > 0 {
 		cause, cure := "ORDER BY inside "+f+"() changes nothing", "remove it"
 		if form := formOf(canonical(f)); form.ties {
-			cause, cure = f+"() goes by the time and place of records in the log, and not by ORDER BY", "write arg_min(x, y) or arg_max(x, y)"
+			cause, cure = f+"() uses the order of records in the log and ignores ORDER BY", "write arg_min(x, y) or "+
+				"arg_max(x, y)"
 		}
 		c.refused.add(at, named(name, cause), cure)
 	}
@@ -145,17 +159,10 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	if filter := e.child("filter"); filter != nil {
 		c.expression(filter, name)
 	}
-	out := &call{function: function, node: e, form: formOf(function)}
-	switch {
-	case distinct:
-		out.form = distinctForm(c.spec.DistinctMax)
-	case function == "histogram":
-		out.form = histogramForm(c.spec.DistinctMax)
-	}
-	return out
+	return &call{function: function, node: e, form: formOf(function), distinct: distinct}
 }
 
-// quantiles reads the fractions of approx_quantile, which are part of how they finish.
+// quantiles reads the fractions of approx_quantile, which FINISH needs.
 func (c *compiler) quantiles(ctx context.Context) error {
 	for _, it := range c.items {
 		if it.call == nil || it.call.function != "approx_quantile" || len(it.node.list("children")) != 2 {
@@ -174,15 +181,16 @@ func (c *compiler) quantiles(ctx context.Context) error {
 		}
 		q, err := strconv.ParseFloat(strings.TrimPrefix(text, "SELECT "), 64)
 		if err != nil || !(q >= 0 && q <= 1) {
-			c.refused.add(it.at, named(it.name, "approx_quantile(x, q) needs one number from 0 to 1 as its q"), "write one column a quantile: approx_quantile(x, 0.99) AS p99")
+			c.refused.add(it.at, named(it.name, "approx_quantile(x, q) needs one number from 0 to 1 as its q"),
+				"write one column per quantile: approx_quantile(x, 0.99) AS p99")
 			continue
 		}
-		it.call.form = quantileForm(q)
+		it.call.quantile = q
 	}
 	return nil
 }
 
-// ignoresRepeats says that the same value twice changes nothing.
+// ignoresRepeats reports whether repeated values do not change the function's result.
 func ignoresRepeats(function string) bool {
 	switch function {
 	case "min", "max", "bool_and", "bool_or", "bit_and", "bit_or":
@@ -191,7 +199,7 @@ func ignoresRepeats(function string) bool {
 	return formOf(canonical(function)).ties
 }
 
-// checkNames refuses names that a table of PostgreSQL cannot have beside kappactl's own columns.
+// checkNames refuses column names that conflict with PostgreSQL or with kappactl's own columns.
 func (c *compiler) checkNames() {
 	seen := map[string]bool{}
 	for _, it := range c.items {

@@ -8,42 +8,39 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// maxKeyBytes is the most that the texts of one key may hold: a b-tree row of PostgreSQL ends at 2,704 bytes.
+// maxKeyBytes is the largest size of one key as text, in bytes. PostgreSQL's b-tree rows hold at most 2,704.
 const maxKeyBytes = 2000
 
-// Land is PARTIAL as speedlayer runs it: columns in the order of Layout.StagedColumns (lane, keys, states), each cast to text
-// in PostgreSQL's input syntax, so that text[] parameters take them as they are, and COPY after its own escaping. The
-// casts run over groups, not records. With more than one lane its input needs FieldsFor(lanes).
-func (c *Compiled) Land(lanes int) string {
+// Land returns PARTIAL as speedlayer runs it over the columns Fields: columns in the order of Layout.StagedColumns
+// (keys, states), each cast to text in PostgreSQL's input syntax. Text[] parameters accept these texts unchanged, COPY
+// after escaping them. The casts run over groups, not records.
+func (c *Compiled) Land() string {
 	if c.rows != nil {
-		return c.landRows(lanes)
+		return c.landRows()
 	}
 	types, texts := make(map[string]string, len(c.outputs)), make(map[string]string, len(c.outputs))
 	for _, o := range c.outputs {
 		types[o.name], texts[o.name] = o.typ, o.write("p."+ident(o.name), o.typ)
 	}
-	partial, lane := c.quick, "'0'"
-	if lanes > 1 {
-		partial, lane = c.laned, "CAST(p."+ident(laneAlias)+" AS VARCHAR)"
-	}
-	items := []string{lane + " AS " + job.LaneColumn}
+	var items []string
 	guard := keyGuard(c.Layout.Keys, types)
 	for _, k := range c.Layout.Keys {
 		text := texts[k.Name]
 		if guard != "" {
-			text, guard = fmt.Sprintf("CASE WHEN %s THEN error('key_too_long: the group key holds more than %d bytes') ELSE %s END", guard, maxKeyBytes, text), ""
+			text, guard = fmt.Sprintf("CASE WHEN %s THEN error('key_too_long: the group key holds more than %d bytes') "+
+				"ELSE %s END", guard, maxKeyBytes, text), ""
 		}
 		items = append(items, text+" AS "+ident(k.Name))
 	}
 	for _, s := range c.Layout.States {
 		items = append(items, texts[s.Name]+" AS "+ident(s.Name))
 	}
-	return c.prelude(lanes) + "SELECT " + strings.Join(items, ", ") + " FROM (" + partial + ") AS p"
+	return c.prelude() + "SELECT " + strings.Join(items, ", ") + " FROM (" + c.quick + ") AS p"
 }
 
-// prelude puts the declared types, the lane and the place in the log into source, or is empty when there is nothing to add:
-// readers may give uuid and json columns as text.
-func (c *Compiled) prelude(lanes int) string {
+// prelude adds the declared types and the place in the log to source, or is empty if there is nothing to add. Readers
+// may supply uuid and json columns as text.
+func (c *Compiled) prelude() string {
 	var casts []string
 	for _, col := range c.source {
 		if slices.Contains(c.Fields, col.name) && (col.typ == "UUID" || col.typ == "JSON") {
@@ -53,9 +50,6 @@ func (c *Compiled) prelude(lanes int) string {
 	items := "*"
 	if len(casts) > 0 {
 		items += " REPLACE (" + strings.Join(casts, ", ") + ")"
-	}
-	if lanes > 1 {
-		items += fmt.Sprintf(", %s %% %d AS %s", partitionColumn, lanes, ident(laneAlias))
 	}
 	if c.places {
 		items += ", " + placeColumns(c.oneTopic)
@@ -69,7 +63,7 @@ func (c *Compiled) prelude(lanes int) string {
 	return fmt.Sprintf("WITH %s AS (SELECT %s FROM %s) ", SourceRelation, items, SourceRelation)
 }
 
-// keyGuard is the condition under which the key's texts are too long for an index, or "".
+// keyGuard returns the condition under which the key's texts are too long for an index, or "".
 func keyGuard(keys []job.KeyColumn, types map[string]string) string {
 	var sizes []string
 	for _, k := range keys {

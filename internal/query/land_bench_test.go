@@ -23,7 +23,7 @@ func BenchmarkLand(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	land := c.Land(1)
+	land := c.Land()
 	s := open(b, Config{Memory: 300e6})
 	rows, records := 0, 0
 	for b.Loop() {

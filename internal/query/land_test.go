@@ -2,6 +2,7 @@ package query
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,51 +30,39 @@ func TestLandGivesTheStagedColumnsAsTextInTheirOrder(t *testing.T) {
 		{"url": "/a", "ts": int64(1_700_000_000_000_001), "duration_ms": nil},
 		{"url": nil, "ts": nil, "duration_ms": int64(-1)},
 	}
-	rows := sorted(mustRows(t, s, c.Land(1), reader(t, c.source, c.FieldsFor(1), records, 10)))
-	want := [][]string{{"0", null, null, "-1", "1"}, {"0", "2023-11-14 00:00:00+00", "/a", "3", "1"}}
+	rows := sorted(mustRows(t, s, c.Land(), reader(t, c.source, c.Fields, records, 10)))
+	want := [][]string{{null, null, "-1", "1"}, {"2023-11-14 00:00:00+00", "/a", "3", "1"}}
 	if diff := cmp.Diff(want, rows); diff != "" {
 		t.Error(diff)
 	}
 	names, _ := c.Layout.StagedColumns()
-	if diff := cmp.Diff([]string{"lane", "hour", "url", "s__s", "s__n"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"hour", "url", "s__s", "s__n"}, names); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestLandKeepsTheRecordsOfALaneApart(t *testing.T) {
+func TestLandCarriesThePlaceOfARecordThroughCTEsAndSubqueries(t *testing.T) {
 	for _, query := range []string{
-		"SELECT url, count(*) AS n FROM source GROUP BY url",
-		"WITH a AS (SELECT url FROM source) SELECT url, count(*) AS n FROM (SELECT lower(url) AS url FROM a) GROUP BY url",
-		"WITH a AS (SELECT * FROM source) SELECT url, count(*) AS n FROM (SELECT t.* FROM a t) GROUP BY url",
-		"WITH source AS (SELECT url, _partition AS p FROM source) SELECT url, count(*) AS n FROM source GROUP BY 1",
-		"SELECT url, count(*) AS n FROM (SELECT st.* FROM (SELECT {'url': url} AS st FROM source)) GROUP BY url",
-		"SELECT url, count(*) AS n FROM (SELECT url, unnest([1]) AS one FROM source) GROUP BY url",
+		"SELECT url, last(user_id) AS l FROM source GROUP BY url",
+		"WITH a AS (SELECT url, user_id FROM source) SELECT url, last(user_id) AS l FROM (SELECT lower(url) AS url, user_id FROM a) GROUP BY url",
+		"WITH a AS (SELECT * FROM source) SELECT url, last(user_id) AS l FROM (SELECT t.* FROM a t) GROUP BY url",
+		"WITH source AS (SELECT url, user_id, _partition AS p FROM source) SELECT url, last(user_id) AS l FROM source GROUP BY 1",
+		"SELECT url, last(user_id) AS l FROM (SELECT st.* FROM (SELECT {'url': url, 'user_id': user_id} AS st FROM source)) GROUP BY url",
+		"SELECT url, last(user_id) AS l FROM (SELECT url, user_id, unnest([1]) AS one FROM source) GROUP BY url",
 	} {
 		c := mustCompile(t, query)
 		s := open(t, Config{})
 		var records []record
-		for i := range 10 {
-			records = append(records, record{"url": "/a", "_partition": int32(i)})
+		for i := range int64(10) {
+			at := i * 3 % 10
+			records = append(records, record{
+				"url": "/a", "user_id": fmt.Sprint("u", at), "_topic": "t", "_partition": int32(0), "_offset": at, "_timestamp": int64(0),
+			})
 		}
-		rows := sorted(mustRows(t, s, c.Land(4), reader(t, c.source, c.FieldsFor(4), records, 3)))
-		want := [][]string{{"0", "/a", "3"}, {"1", "/a", "3"}, {"2", "/a", "2"}, {"3", "/a", "2"}}
-		if diff := cmp.Diff(want, rows); diff != "" {
-			t.Errorf("%s\n%s", query, diff)
+		rows := mustRows(t, s, c.Land(), reader(t, c.source, c.Fields, records, 3))
+		if len(rows) != 1 || !slices.Contains(rows[0], "u9") {
+			t.Errorf("%s: %v, want the last, u9", query, rows)
 		}
-	}
-}
-
-func TestFieldsForLanesReadThePartition(t *testing.T) {
-	c := mustCompile(t, "SELECT url, count(*) AS n FROM source GROUP BY url")
-	if diff := cmp.Diff([]string{"url"}, c.FieldsFor(1)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"url", "_partition"}, c.FieldsFor(2)); diff != "" {
-		t.Error(diff)
-	}
-	c = mustCompile(t, "SELECT _partition AS p, count(*) AS n FROM source GROUP BY p")
-	if diff := cmp.Diff([]string{"_partition"}, c.FieldsFor(2)); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -95,7 +84,7 @@ func TestLandRefusesKeysThatNoIndexHolds(t *testing.T) {
 		c := mustCompile(t, query)
 		for size, long := range map[int]bool{900: false, 1100: true} {
 			records := []record{{"url": strings.Repeat("x", size), "user_id": strings.Repeat("y", size)}}
-			_, err := rowsOf(t.Context(), s, c.Land(1), reader(t, c.source, c.Fields, records, 1))
+			_, err := rowsOf(t.Context(), s, c.Land(), reader(t, c.source, c.Fields, records, 1))
 			var ee *ExecError
 			if long != (errors.As(err, &ee) && strings.Contains(err.Error(), "key_too_long")) {
 				t.Errorf("%s with texts of %d bytes: %v", query, size, err)
@@ -113,7 +102,7 @@ func TestLandRefusesTimesThatPostgreSQLCannotHold(t *testing.T) {
 		c := mustCompile(t, query)
 		for day, bad := range map[int32]bool{-2440588: false, -2440589: true, 2145042905: false, 2145042906: true, infiniteDay: false, -infiniteDay: false} {
 			records := []record{{"url": "/a", "day": day}}
-			_, err := rowsOf(t.Context(), s, c.Land(1), reader(t, c.source, c.Fields, records, 1))
+			_, err := rowsOf(t.Context(), s, c.Land(), reader(t, c.source, c.Fields, records, 1))
 			if bad != (err != nil && strings.Contains(err.Error(), "out_of_range")) {
 				t.Errorf("%s with day %d: %v", query, day, err)
 			}
@@ -123,7 +112,7 @@ func TestLandRefusesTimesThatPostgreSQLCannotHold(t *testing.T) {
 	first := int64(-2440588) * microsPerDay
 	for moment, bad := range map[int64]bool{first: false, first - 1: true} {
 		records := []record{{"ts": moment, "local": moment}}
-		_, err := rowsOf(t.Context(), s, c.Land(1), reader(t, c.source, c.Fields, records, 1))
+		_, err := rowsOf(t.Context(), s, c.Land(), reader(t, c.source, c.Fields, records, 1))
 		if bad != (err != nil && strings.Contains(err.Error(), "out_of_range")) {
 			t.Errorf("moment %d: %v", moment, err)
 		}
@@ -131,7 +120,7 @@ func TestLandRefusesTimesThatPostgreSQLCannotHold(t *testing.T) {
 }
 
 func TestTextOfEveryTypeIsReadBackByPostgreSQL(t *testing.T) {
-	l := newLaw(t)
+	l := newMergeRig(t)
 	for _, c := range []struct{ value, duck, pg, want string }{
 		{"'0044-03-15 (BC)'::DATE", "DATE", "date", "0044-03-15 BC"},
 		{"'0044-03-15 (BC) 10:00:00.5+00'::TIMESTAMPTZ", "TIMESTAMP WITH TIME ZONE", "timestamp with time zone", "0044-03-15 10:00:00.5+00 BC"},
@@ -195,8 +184,7 @@ func TestServeSettingsAreCheckedAgainstTheQuery(t *testing.T) {
 	query := "SELECT url, sum(duration_ms) AS total FROM source GROUP BY url"
 	for name, c := range map[string]struct{ serve, path, cause string }{
 		"a computed column of the same name": {"  columns: {URL: upper(url)}\n", "serve.columns.URL", `already has a column "URL"`},
-		"a computed column with a kept name": {"  columns: {lane: \"1\"}\n", "serve.columns.lane", "kept for kappactl"},
-		"an index on an output":              {"  indexes: [[url], [total]]\n", "serve.indexes[1]", `"total" is not a column`},
+		"an index on an output":              {"  indexes: [[url], [total]]\n", "serve.indexes[1]", `"total" is computed by the view`},
 		"an expiry without a time":           {"  keep: 90d\n", "serve.keep", "needs a time"},
 		"a key":                              {"  key: [url]\n", "serve.key", "GROUP BY"},
 	} {
@@ -229,7 +217,7 @@ func TestServeColumnsAndWhereAreKeptInTheLayout(t *testing.T) {
 // TestAveragesAreThoseOfFinishWhateverTheEngineRounds: the engine divides in 80 bits and rounds again, so that one average
 // in seven of decimals, and one in three of totals beyond 2^53, is off in its last place; Oracle must be what FINISH computes.
 func TestAveragesAreThoseOfFinishWhateverTheEngineRounds(t *testing.T) {
-	l := newLaw(t)
+	l := newMergeRig(t)
 	c := mustCompile(t, "SELECT small, avg(duration_ms) AS a, avg(duration_ms::HUGEINT * 1000000007) AS b, avg(price) AS c FROM source GROUP BY small")
 	var records []record
 	state := uint64(1)
@@ -238,7 +226,7 @@ func TestAveragesAreThoseOfFinishWhateverTheEngineRounds(t *testing.T) {
 		records = append(records, record{"small": int16(i % 40), "duration_ms": int64(state >> 44), "price": int64(state >> 40)})
 	}
 	l.tables(c.Layout)
-	l.upsert(c.Layout, l.land(c, 1, records))
+	l.upsert(c.Layout, l.land(c, records))
 	rows := mustRows(t, l.duck, c.Oracle, reader(t, c.source, c.Fields, records, 20_000))
 	want := map[string][]string{}
 	for _, r := range rows {

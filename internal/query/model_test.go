@@ -14,12 +14,12 @@ import (
 )
 
 // merged runs a compiled query over records split at random and gives the rows of its view, from the table and from staging.
-func (l *law) merged(c *Compiled, r *rand.Rand, records []record, lanes int) (table, staged [][]string) {
+func (l *mergeRig) merged(c *Compiled, r *rand.Rand, records []record) (table, staged [][]string) {
 	l.t.Helper()
 	l.tables(c.Layout)
 	l.typed(c.Layout)
 	for _, part := range shards(r, records) {
-		l.upsert(c.Layout, l.land(c, lanes, part))
+		l.upsert(c.Layout, l.land(c, part))
 	}
 	return l.served(c.Layout, "v"), l.served(c.Layout, "staged")
 }
@@ -98,7 +98,7 @@ func TestFirstLastAndArgGoByTheLog(t *testing.T) {
 		{byValue, true, known("small")},
 		{inLog, true, func(r record) bool { return r["ok"] == true }},
 	}
-	l := newLaw(t)
+	l := newMergeRig(t)
 	for _, topics := range [][]string{{"pageviews"}, {"pageviews", "page", "page.old"}} {
 		spec := parseJob(t, "job.yaml", strings.Replace(jobText(query), "[pageviews]", "["+strings.Join(topics, ", ")+"]", 1))
 		c, err := Compile(t.Context(), spec)
@@ -129,7 +129,7 @@ func TestFirstLastAndArgGoByTheLog(t *testing.T) {
 				}
 				want = append(want, row)
 			}
-			table, staged := l.merged(c, r, records, int(1+seed%3))
+			table, staged := l.merged(c, r, records)
 			for name, got := range map[string][][]string{"table": table, "staging": staged, "one pass": l.once(c, c.Oracle, records)} {
 				if diff := gocmp.Diff(want, got); diff != "" {
 					t.Fatalf("seed %d, %d topics, %s (-model +got):\n%s", seed, len(topics), name, diff)
@@ -143,7 +143,7 @@ func TestFirstLastAndArgGoByTheLog(t *testing.T) {
 func TestSpreadsKeepNineDigits(t *testing.T) {
 	const query = `SELECT var_pop(d) AS vp, var_samp(d) AS vs, stddev_pop(d) AS sp, stddev(d) AS s, covar_pop(d, f) AS cp, covar_samp(d, f) AS cs,
 		corr(d, f) AS r, regr_slope(d, f) AS sl, regr_r2(d, f) AS r2 FROM source`
-	l := newLaw(t)
+	l := newMergeRig(t)
 	c := mustCompile(t, query)
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 13))
@@ -158,7 +158,7 @@ func TestSpreadsKeepNineDigits(t *testing.T) {
 			records = append(records, rec)
 		}
 		want := spreads(records)
-		table, staged := l.merged(c, r, records, int(1+seed%3))
+		table, staged := l.merged(c, r, records)
 		for name, got := range map[string][][]string{"table": table, "staging": staged, "one pass": l.once(c, c.Oracle, records)} {
 			for i, v := range c.Layout.View {
 				x, err := strconv.ParseFloat(got[0][i], 64)
@@ -205,7 +205,7 @@ func spreads(records []record) []float64 {
 // TestEqualValuesHaveNoSpread: the spread is exactly 0 on every split, and correlations have no value, as in one pass.
 func TestEqualValuesHaveNoSpread(t *testing.T) {
 	const query = `SELECT var_pop(d) AS v, stddev(d) AS s, covar_pop(d, f) AS c, corr(d, f) AS r, regr_slope(d, f) AS sl, regr_r2(f, d) AS r2, regr_r2(d, f) AS r3 FROM source`
-	l := newLaw(t)
+	l := newMergeRig(t)
 	c := mustCompile(t, query)
 	exactly := c.Layout
 	exactly.View = slices.Clone(exactly.View)
@@ -219,7 +219,7 @@ func TestEqualValuesHaveNoSpread(t *testing.T) {
 		for i := range pick(r, 1, 2, 40) {
 			records = append(records, record{"d": constant, "f": float32(seed%2) * float32(i), "_partition": int32(0), "_offset": int64(i)})
 		}
-		table, staged := l.merged(c, r, records, 1)
+		table, staged := l.merged(c, r, records)
 		want := l.once(c, c.Oracle, records)
 		l.compare(fmt.Sprintf("seed %d, table", seed), exactly, want, table)
 		l.compare(fmt.Sprintf("seed %d, staging", seed), exactly, want, staged)
@@ -228,7 +228,7 @@ func TestEqualValuesHaveNoSpread(t *testing.T) {
 
 // TestVariablesWithNothingInCommonHaveNoCorrelation: points of a grid, whose products cancel, give exactly 0 on every split.
 func TestVariablesWithNothingInCommonHaveNoCorrelation(t *testing.T) {
-	l := newLaw(t)
+	l := newMergeRig(t)
 	c := mustCompile(t, `SELECT covar_pop(d, f) AS cp, covar_samp(d, f) AS cs, corr(d, f) AS r, regr_slope(d, f) AS sl, regr_r2(f, d) AS r2 FROM source`)
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 29))
@@ -238,7 +238,7 @@ func TestVariablesWithNothingInCommonHaveNoCorrelation(t *testing.T) {
 				records = append(records, record{"d": 0.1 * float64(y), "f": float32(x)/7 + 100, "_partition": int32(0), "_offset": int64(len(records))})
 			}
 		}
-		table, staged := l.merged(c, r, records, 1)
+		table, staged := l.merged(c, r, records)
 		for name, got := range map[string][][]string{"table": table, "staging": staged, "one pass": l.once(c, c.Oracle, records)} {
 			if diff := gocmp.Diff([][]string{{"0", "0", "0", "0", "0"}}, got); diff != "" {
 				t.Errorf("seed %d, %s:\n%s", seed, name, diff)

@@ -4,34 +4,27 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// partial is the statement that computes keys and states, with the hidden columns of source carried up to it; the lane among
-// them is one more key.
+// partial returns the statement that computes keys and states, with the hidden columns of source passed up to it.
 func (c *compiler) partial(forms templates, states []*state, carried []tree) tree {
 	out := c.statement.clone()
 	node := out.child("node")
 	list, groups, set := []any{}, []any{}, []any{}
-	key := func(e tree) {
+	for _, it := range c.items {
+		if !it.key {
+			continue
+		}
+		e := it.node.clone()
+		e["alias"] = it.name
 		list = append(list, map[string]any(e))
 		position := forms.one.clone()
 		position.child("value")["value"] = json.Number(fmt.Sprint(len(list)))
 		groups = append(groups, map[string]any(position))
 		set = append(set, json.Number(fmt.Sprint(len(set))))
 	}
-	for _, it := range c.items {
-		if it.key {
-			e := it.node.clone()
-			e["alias"] = it.name
-			key(e)
-		}
-	}
 	carry(node, carried)
-	if slices.ContainsFunc(carried, func(e tree) bool { return e.texts("column_names")[0] == laneAlias }) {
-		key(forms.lane.clone())
-	}
 	for _, s := range states {
 		e := s.value.clone()
 		e["alias"] = s.name
@@ -47,7 +40,7 @@ func (c *compiler) partial(forms templates, states []*state, carried []tree) tre
 	return out
 }
 
-// inline makes CTEs part of the one pass over the records.
+// inline makes CTEs part of the single pass over the records.
 func inline(node tree) {
 	each(node, func(n tree) bool {
 		for _, cte := range n.child("cte_map").list("map") {
@@ -57,7 +50,7 @@ func inline(node tree) {
 	})
 }
 
-// carry makes every row-local step below node hand on hidden columns of source.
+// carry makes every row-local step below node pass on hidden columns of source.
 func carry(node tree, columns []tree) {
 	if len(columns) == 0 {
 		return
@@ -76,7 +69,7 @@ func carryStep(node tree, columns []tree) {
 	for _, e := range node.list("select_list") {
 		of := e.text("relation_name")
 		if e.class() == classStar && (of == "" || strings.EqualFold(of, relation)) {
-			return // it hands the columns on already
+			return // it passes the columns on already
 		}
 	}
 	list, _ := node["select_list"].([]any)
@@ -86,8 +79,9 @@ func carryStep(node tree, columns []tree) {
 	node["select_list"] = list
 }
 
-// oracle is the user's query, its aggregates written as FINISH computes them where the engine alone rounds twice or is ambiguous.
-func (c *compiler) oracle(ctx context.Context, states []*state, carried []tree) (tree, error) {
+// oracle returns the user's query. It writes aggregates as FINISH computes them where DuckDB rounds twice or is
+// ambiguous.
+func (c *compiler) oracle(ctx context.Context, carried []tree) (tree, error) {
 	out := c.statement.clone()
 	node := out.child("node")
 	list, _ := node["select_list"].([]any)
@@ -96,9 +90,6 @@ func (c *compiler) oracle(ctx context.Context, states []*state, carried []tree) 
 			continue
 		}
 		text := it.call.form.oracle
-		if it.call.function == "avg" && it.call.exact(states) {
-			text = "CAST(CAST(sum(x) AS VARCHAR) AS DOUBLE) / count(x)"
-		}
 		if text == "" {
 			continue
 		}

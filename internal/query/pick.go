@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// combinePick keeps the value that comes first (or last) in the order of the states in with, of which the last one is the place
-// of the record: NULL when there was none yet.
+// combinePick keeps the value that comes first (or last) in the order of the states in with. The last of these is the
+// place of the record, which is NULL if there was none yet.
 func (s *state) combinePick() string {
 	than := map[merge]string{mergeFirst: "<", mergeLast: ">"}[s.merge]
 	place := s.more[len(s.more)-1]
@@ -14,7 +14,7 @@ func (s *state) combinePick() string {
 		ident(place.name), rowOf("e", s.more), than, rowOf("t", s.more), ident(s.name))
 }
 
-// aggregatePick is the same over many rows.
+// aggregatePick does the same over many rows.
 func (s *state) aggregatePick() string {
 	direction := map[merge]string{mergeFirst: "", mergeLast: " DESC"}[s.merge]
 	order := make([]string, len(s.more))
@@ -26,7 +26,7 @@ func (s *state) aggregatePick() string {
 		ident(s.name), strings.Join(order, ", "), ident(place.name))
 }
 
-// rowOf is the states of one row as a value that compares from left to right.
+// rowOf returns the states of one row as a value that is compared from left to right.
 func rowOf(row string, states []*state) string {
 	columns := make([]string, len(states))
 	for i, s := range states {

@@ -12,13 +12,19 @@ const (
 	pathServe = "serve"
 )
 
-// refusals collects what is wrong with one job. Its owner is the goroutine that compiles.
+// refusals collects the problems of one job. The goroutine that compiles owns it.
 type refusals struct {
 	spec     *job.Spec
 	problems job.Problems
+	warnings job.Problems // valid but probably unintended
 }
 
-// add reports a cause at a byte offset of the query (-1: unknown), with its cure.
+// warn reports something probably unintended at a byte offset of the query, with its fix.
+func (r *refusals) warn(at int, cause, cure string) {
+	r.warnings = append(r.warnings, r.spec.ProblemAt(pathQuery, max(at, 0), job.DuckDBSQL, cause, cure))
+}
+
+// add reports a problem at a byte offset of the query (-1: unknown), with its fix.
 func (r *refusals) add(at int, cause, cure string) {
 	p := r.spec.ProblemAt(pathQuery, max(at, 0), job.DuckDBSQL, cause, cure)
 	for _, q := range r.problems {
@@ -29,12 +35,12 @@ func (r *refusals) add(at int, cause, cure string) {
 	r.problems = append(r.problems, p)
 }
 
-// serve reports a cause below serve.
+// serve reports a problem of a setting below serve.
 func (r *refusals) serve(path, cause, cure string) {
 	r.problems = append(r.problems, r.spec.Problem(pathServe+"."+path, job.PostgreSQL, cause, cure))
 }
 
-// err is the problems found so far, or nil.
+// err returns the problems found so far, or nil.
 func (r *refusals) err() error {
 	if len(r.problems) == 0 {
 		return nil
@@ -42,7 +48,7 @@ func (r *refusals) err() error {
 	return r.problems
 }
 
-// named puts the column before a cause.
+// named prefixes a cause with the column.
 func named(name, cause string) string {
 	if name == "" {
 		return cause

@@ -27,7 +27,7 @@ func TestRandomQueriesOverRandomRecordsOnRandomSplits(t *testing.T) {
 		*seed = uint64(time.Now().UnixNano())
 	}
 	t.Logf("seed %d", *seed)
-	l := newLaw(t)
+	l := newMergeRig(t)
 	l.exec("SET TimeZone = 'UTC'")
 	rows := 0
 	for i := range *cases {
@@ -48,7 +48,7 @@ func TestRandomQueriesOverRandomRecordsOnRandomSplits(t *testing.T) {
 		}
 		weird(r, records)
 		l.source(c, records)
-		merged, staged := l.merged(c, r, records, 1+r.IntN(4))
+		merged, staged := l.merged(c, r, records)
 		plain := l.plainly(c.Layout, postgres)
 		rows += len(plain)
 		for _, other := range []struct {
@@ -66,7 +66,7 @@ func TestRandomQueriesOverRandomRecordsOnRandomSplits(t *testing.T) {
 }
 
 // source puts records into a table of PostgreSQL of that name.
-func (l *law) source(c *Compiled, records []record) {
+func (l *mergeRig) source(c *Compiled, records []record) {
 	l.t.Helper()
 	var columns, texts, casts, params []string
 	for i, col := range c.source {
@@ -97,7 +97,7 @@ func (l *law) source(c *Compiled, records []record) {
 }
 
 // plainly runs a query of PostgreSQL over that table, its values cast to the types of the view.
-func (l *law) plainly(layout job.Layout, sql string) [][]string {
+func (l *mergeRig) plainly(layout job.Layout, sql string) [][]string {
 	l.t.Helper()
 	items := make([]string, len(layout.View))
 	for i, v := range layout.View {

@@ -2,18 +2,21 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// rowLocal judges a SELECT below the aggregation: each of its rows must depend on one row of its input only.
+// rowLocal checks a SELECT below the aggregation: each of its rows must depend on only one input row.
 func (c *compiler) rowLocal(node tree, visible scope) {
 	if !c.selectOnly(node) {
 		return
 	}
 	c.steps(node, visible)
 	c.modifiers(node, "a subquery")
-	if node.child("having") != nil || len(node.list("group_expressions")) > 0 || node.text("aggregate_handling") == "FORCE_AGGREGATES" {
-		c.refused.add(firstPlace(node), "a subquery that aggregates cannot be taken apart", "aggregate once, in the outermost SELECT")
+	if node.child("having") != nil || len(node.list("group_expressions")) > 0 ||
+		node.text("aggregate_handling") == "FORCE_AGGREGATES" {
+		c.refused.add(firstPlace(node), "a subquery that aggregates cannot be computed in parts",
+			"aggregate once, in the outermost SELECT")
 		return
 	}
 	for _, e := range node.list("select_list") {
@@ -24,7 +27,8 @@ func (c *compiler) rowLocal(node tree, visible scope) {
 	}
 }
 
-// projected judges one item of a row-local select list: beside what every expression may be, a star or an unnest.
+// projected checks one item of a row-local select list. In addition to what every expression may be, it may be a star
+// or an unnest.
 func (c *compiler) projected(e tree) {
 	switch {
 	case e.class() == classStar && !e.flag("columns"):
@@ -42,12 +46,12 @@ func (c *compiler) projected(e tree) {
 	}
 }
 
-// expression judges a row-local expression; name is the output column it belongs to, or empty.
+// expression checks a row-local expression. name is the output column it belongs to, or empty.
 func (c *compiler) expression(e tree, name string) {
 	each(e, func(n tree) bool { return c.allowed(n, name) })
 }
 
-// allowed judges one node of an expression and says whether to go below it. The list of classes is closed.
+// allowed checks one node of an expression and returns whether to descend. The list of node classes is closed.
 func (c *compiler) allowed(n tree, name string) bool {
 	switch n.class() {
 	case "", classConstant, classCast, classCompare, classAnd, classCase, classBetween, classLambda:
@@ -63,14 +67,20 @@ func (c *compiler) allowed(n tree, name string) bool {
 		}
 		return true
 	case classWindow:
-		c.refused.add(placeOf(n), named(name, fmt.Sprintf("the window function %s needs rows of other records", n.function())),
-			"aggregate with GROUP BY, and use window functions when reading the view")
+		cure := "aggregate with GROUP BY, and use window functions when reading the view"
+		if slices.Contains([]string{"row_number", "rank", "dense_rank", "first_value"}, n.function()) {
+			cure = latestCure + "else " + cure
+		}
+		c.refused.add(placeOf(n), named(name,
+			fmt.Sprintf("the window function %s needs rows of other records", n.function())), cure)
 	case classSubquery:
-		c.refused.add(placeOf(n), named(name, "a subquery in an expression cannot be taken apart"), "put the values into the record, or write them as a list: x IN ('a', 'b')")
+		c.refused.add(placeOf(n), named(name, "a subquery in an expression cannot be computed in parts"),
+			"put the values into the record, or write them as a list: x IN ('a', 'b')")
 	case classStar:
 		c.refused.add(placeOf(n), named(name, "a star or COLUMNS(…) in an expression is not supported"), "name the columns")
 	case classCollate:
-		c.refused.add(placeOf(n), named(name, fmt.Sprintf("the collation %q is not the order of bytes", n.text("collation"))), "compare lower(x), or remove COLLATE")
+		c.refused.add(placeOf(n), named(name, fmt.Sprintf("the collation %q is not the order of bytes", n.text("collation"))),
+			"compare lower(x), or remove COLLATE")
 		return false
 	case classPosition:
 		c.refused.add(placeOf(n), named(name, "positional column references are not supported"), "name the column")
@@ -78,7 +88,8 @@ func (c *compiler) allowed(n tree, name string) bool {
 	case classDefault:
 		c.refused.add(placeOf(n), named(name, "DEFAULT has no meaning here"), "write the value")
 	default:
-		c.refused.add(placeOf(n), named(name, "this expression is not supported ("+strings.ToLower(n.class())+")"), "write it with functions, operators, CASE and casts")
+		c.refused.add(placeOf(n), named(name, "this expression is not supported ("+strings.ToLower(n.class())+")"),
+			"write it with functions, operators, CASE and casts")
 	}
 	return false
 }
@@ -103,7 +114,7 @@ func (c *compiler) declared(name string) bool {
 	return false
 }
 
-// scalar judges a function call in a row-local expression.
+// scalar checks a function call in a row-local expression.
 func (c *compiler) scalar(n tree, name string) bool {
 	f := n.function()
 	if cure, is := deniedCall(f, len(n.list("children"))); is {
@@ -116,7 +127,7 @@ func (c *compiler) scalar(n tree, name string) bool {
 			"FROM (SELECT *, unnest(items) AS item FROM source)")
 		return false
 	case c.functions.aggregate(f) && !c.functions[f].scalar:
-		c.refused.add(placeOf(n), named(name, "the aggregate "+shown(f)+" stands where a value of one record is needed"),
+		c.refused.add(placeOf(n), named(name, "the aggregate "+shown(f)+" is used where a value of one record is required"),
 			"aggregate in the select list of the outermost SELECT only")
 		return false
 	case c.functions[f] != nil && c.functions[f].unstable:
@@ -125,3 +136,7 @@ func (c *compiler) scalar(n tree, name string) bool {
 	}
 	return true
 }
+
+// latestCure is the fix for deduplication in the style of other systems: row_number() = 1, DISTINCT ON, QUALIFY.
+const latestCure = "for the latest row of a key select its columns and write serve: {key: [k], order_by: t}, or " +
+	"select arg_max(x, t); "

@@ -14,17 +14,17 @@ import (
 	"github.com/duckdb/duckdb-go/v2/mapping"
 )
 
-// Engine is the name and version of the SQL engine: "duckdb 1.5.6".
+// Engine returns the name and version of the SQL engine: "duckdb 1.5.6".
 func Engine() string { return "duckdb " + strings.TrimPrefix(mapping.LibraryVersion(), "v") }
 
-// Session is one locked-down DuckDB in memory with one connection (architecture §3). One goroutine owns it. After an
-// error that may have damaged the engine the next call starts a new one.
+// Session is one locked-down in-memory DuckDB with one connection. One goroutine owns it. After an error that may have
+// damaged the engine, the next call starts a new one.
 type Session struct {
 	config Config
 	spill  string // own folder inside config.Temp, or empty
 	closed bool
 
-	connector *duckdb.Connector // nil: to be started
+	connector *duckdb.Connector // nil: not started
 	conn      driver.Conn
 	arrow     *duckdb.Arrow
 	views     int // counts input views, for their names
@@ -46,7 +46,7 @@ func Open(ctx context.Context, c Config) (*Session, error) {
 	return s, nil
 }
 
-// Close stops the engine and removes what it spilled.
+// Close stops the engine and removes its spill files.
 func (s *Session) Close() error {
 	s.closed = true
 	err := s.stop()
@@ -56,8 +56,8 @@ func (s *Session) Close() error {
 	return err
 }
 
-// Bound changes how many bytes the session may have in memory and spill: Memory and TempLimit of c, the rest is not looked at. The
-// settings of a running engine are locked, so the next statement finds another one.
+// Bound changes the session's limits of memory and spill: Memory and TempLimit of c; it ignores the other fields. The
+// settings of a running engine are locked, so the next statement starts a new engine.
 func (s *Session) Bound(c Config) error {
 	c = c.withDefaults()
 	if c.Memory == s.config.Memory && c.TempLimit == s.config.TempLimit {
@@ -85,7 +85,11 @@ func (s *Session) start(ctx context.Context) error {
 	if s.arrow, err = duckdb.NewArrowFromConn(s.conn); err != nil {
 		return errors.Join(fmt.Errorf("connect to the query engine: %w", err), s.stop())
 	}
-	for _, sql := range s.config.settings(s.spill) {
+	statements := append(macroStatements(), s.config.settings(s.spill)...)
+	if !s.config.plain {
+		statements = append(limits(), statements...)
+	}
+	for _, sql := range statements {
 		if err := s.exec(ctx, sql); err != nil {
 			return errors.Join(fmt.Errorf("%s: %w", sql, err), s.stop())
 		}
@@ -105,13 +109,15 @@ func (s *Session) stop() error {
 	return err
 }
 
-// Run registers in as relation source (one STRUCT column r expanded to its fields) and runs sql over it once, streaming:
-// in.Next() is called by the engine. yield gets the result batches; they are valid until it returns. With in == nil there
-// is no source. Run does not release in.
+// Run registers in as relation source (one STRUCT column r expanded to its fields) and runs sql over it once,
+// streaming: DuckDB calls in.Next(). yield receives the result batches, which are valid until it returns. If in is nil
+// there is no source. Run does not release in.
 //
-// An error of in (in.Err()) and an error of yield are returned as they are; a cancelled ctx gives its cause; an error of
-// the SQL over the data is an *ExecError, one that no record is to blame for a *ResourceError.
-func (s *Session) Run(ctx context.Context, sql string, in array.RecordReader, yield func(arrow.RecordBatch) error) error {
+// Errors of in (in.Err()) and of yield are returned unchanged. A cancelled ctx returns its cause. An error of the SQL
+// over the data is an *ExecError, an error that no record causes a *ResourceError.
+func (s *Session) Run(ctx context.Context, sql string, in array.RecordReader,
+	yield func(arrow.RecordBatch) error,
+) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
@@ -131,13 +137,13 @@ func (s *Session) Run(ctx context.Context, sql string, in array.RecordReader, yi
 	return s.finish(ctx, source, err)
 }
 
-// yieldError carries an error of the caller's yield past classify.
+// yieldError passes an error of the caller's yield through classify unchanged.
 type yieldError struct{ error }
 
-// finish decides whose error err is.
+// finish returns the error of whoever caused err: ctx, the input, yield or DuckDB.
 func (s *Session) finish(ctx context.Context, source *input, err error) error {
 	if err == nil && source != nil {
-		return source.err // the engine stopped reading early, yet the input had failed
+		return source.err // DuckDB stopped reading early because the input had failed
 	}
 	if err == nil {
 		return nil
@@ -159,7 +165,7 @@ func (s *Session) finish(ctx context.Context, source *input, err error) error {
 	return classified
 }
 
-// query runs one statement and hands its batches to yield.
+// query runs one statement and passes its batches to yield.
 func (s *Session) query(ctx context.Context, sql string, yield func(arrow.RecordBatch) error, args ...any) error {
 	rows, err := s.arrow.QueryContext(ctx, sql, args...)
 	if err != nil {
@@ -178,7 +184,7 @@ func (s *Session) exec(ctx context.Context, sql string) error {
 	return s.query(ctx, sql, func(arrow.RecordBatch) error { return nil })
 }
 
-// texts runs a statement whose columns are all VARCHAR and returns its rows; NULL reads as "".
+// texts runs a statement whose columns are all VARCHAR and returns its rows; NULL becomes "".
 func (s *Session) texts(ctx context.Context, sql string, args ...any) ([][]string, error) {
 	var out [][]string
 	err := s.query(ctx, sql, func(b arrow.RecordBatch) error {
@@ -186,7 +192,7 @@ func (s *Session) texts(ctx context.Context, sql string, args ...any) ([][]strin
 			line := make([]string, b.NumCols())
 			for col := range line {
 				if b.Column(col).IsValid(row) {
-					line[col] = strings.Clone(b.Column(col).ValueStr(row)) // the engine owns the bytes
+					line[col] = strings.Clone(b.Column(col).ValueStr(row)) // DuckDB owns the bytes
 				}
 			}
 			out = append(out, line)

@@ -5,27 +5,32 @@ import (
 	"strings"
 )
 
-// hashes is how many of the smallest hashes approx_count_distinct keeps: with fewer different values the count is exact,
-// beyond the standard error is 1 / sqrt(hashes - 2), about 3 %.
+// hashes is the number of smallest hashes that approx_count_distinct keeps. Up to that number of different values the
+// count is exact; beyond it the standard error is 1 / sqrt(hashes - 2), about 3 %.
 const hashes = 1024
 
-// distinctForm is count(DISTINCT x) of at most limit values: the least of them, sorted, and one more to know that there are
-// more. The least values of a union are among the least of its parts, so parts may be cut.
+// distinctForm returns the form of count(DISTINCT x) with at most limit values. It stores the least limit + 1 values,
+// sorted; the extra one shows that there are more. The least values of a union are among the least of its parts, so
+// parts can be cut.
 func distinctForm(limit int) *form {
 	return &form{
-		stored: fmt.Sprintf("up to %d values", limit), finish: fmt.Sprintf("CASE WHEN cardinality({__set}) <= %d THEN cardinality({__set})::bigint END", limit),
+		stored: fmt.Sprintf("up to %d values", limit),
+		finish: fmt.Sprintf("CASE WHEN cardinality({__set}) <= %d THEN cardinality({__set})::bigint END", limit),
 		oracle: fmt.Sprintf("CASE WHEN count(DISTINCT x) <= %d THEN count(DISTINCT x) END", limit),
 		parts:  []part{{suffix: "__set", value: leastValues(different, limit+1), merge: mergeSet, limit: limit + 1}},
 	}
 }
 
-// hashForm is approx_count_distinct(x) from the least hashes of its values (Bar-Yossef and others, "Counting distinct
-// elements in a data stream", 2002): when the k-th least of hashes that are uniform in [0, 1) is u, there are about (k - 1) / u.
-func hashForm() *form {
+// hashForm returns the form of approx_count_distinct(x) from the least hashes of its values (Bar-Yossef and others,
+// "Counting distinct elements in a data stream", 2002). If u is the k-th least of hashes uniform in [0, 1), there are
+// about (k - 1) / u values.
+func hashForm(duck string) *form {
 	const hash = "CAST(md5_number_lower(CAST(v AS VARCHAR)) >> 1 AS BIGINT)"
-	least := leastValues("list_distinct(list_transform("+different+", lambda v: "+hash+"))", hashes)
+	values := fmt.Sprintf("list(DISTINCT %s) FILTER (WHERE x IS NOT NULL)", oneZero("x", duck))
+	least := leastValues("list_distinct(list_transform("+values+", lambda v: "+hash+"))", hashes)
 	estimate := func(cardinality, last, floor string) string {
-		return fmt.Sprintf("CASE WHEN %[1]s < %[3]d THEN %[1]s ELSE CAST(floor(%[4]d * (CAST(9223372036854775808 AS %[5]s) / %[2]s)) AS bigint) END",
+		return fmt.Sprintf("CASE WHEN %[1]s < %[3]d THEN %[1]s ELSE CAST(floor(%[4]d * (CAST(9223372036854775808 AS %[5]s) "+
+			"/ %[2]s)) AS bigint) END",
 			cardinality, last, hashes, hashes-1, floor)
 	}
 	return &form{
@@ -36,47 +41,86 @@ func hashForm() *form {
 	}
 }
 
+// oneZero returns a value of a DuckDB type with the same text for both zeros of a double, which are equal.
+func oneZero(x, duck string) string {
+	switch {
+	case duck == "DOUBLE" || duck == "FLOAT":
+		return fmt.Sprintf("CASE WHEN %s = 0 THEN CAST(0 AS %s) ELSE %[1]s END", x, duck)
+	case strings.HasSuffix(duck, "[]") && strings.Trim(duck, "[]") != duck && doubles(duck):
+		return fmt.Sprintf("list_transform(%s, lambda e: %s)", x, oneZero("e", element(duck)))
+	}
+	return x
+}
+
+// doubles reports whether values of a DuckDB type contain doubles.
+func doubles(duck string) bool {
+	return strings.Contains(duck, "DOUBLE") || strings.Contains(duck, "FLOAT")
+}
+
 // different is the list of the different values of x.
 const different = "list(DISTINCT x) FILTER (WHERE x IS NOT NULL)"
 
-// leastValues are the least values of a list, sorted.
+// leastValues returns the least values of a list, sorted.
 func leastValues(list string, limit int) string {
 	return fmt.Sprintf("coalesce(list_slice(list_sort(%s), 1, %d), [])", list, limit)
 }
 
-// quantileForm is approx_quantile(x, q) from the numbers of values in buckets that are 2 % wide at most.
+// quantileForm returns the form of approx_quantile(x, q). It stores the number of values per bucket, at most 2 % wide,
+// and the least and the greatest value, which bound the result.
 func quantileForm(q float64) *form {
 	bucket := bucketOf("CAST(x AS DOUBLE)")
 	// The rank as DuckDB's quantile_disc computes it.
-	rank := fmt.Sprintf("greatest(1, u.n - floor(u.n::double precision - u.n::double precision * %v::double precision))", q)
+	rank := fmt.Sprintf("greatest(1, u.n - floor(u.n::double precision - u.n::double precision * %v::double precision))",
+		q)
+	within := func(value, least, most string) string {
+		return fmt.Sprintf("CASE WHEN %[1]s >= %[4]s THEN %[3]s WHEN %[1]s <= -%[4]s THEN %[2]s ELSE least(greatest(%[1]s, "+
+			"%[2]s), %[3]s) END",
+			value, least, most, lastBucket)
+	}
+	disc := fmt.Sprintf("quantile_disc(CAST(%s AS DOUBLE), CAST(%v AS DOUBLE)) FILTER (WHERE x IS NOT NULL)", bucket, q)
 	return &form{
 		stored: "counts by bucket", approx: true, typ: "double precision", duck: "DOUBLE",
-		finish: "(SELECT u.v FROM (SELECT b.key::double precision AS v, sum(b.value::bigint) OVER (ORDER BY b.key::double precision) AS upto, sum(b.value::bigint) OVER () AS n " +
+		finish: "(SELECT " + within("u.v", "{__least}::double precision", "{__most}::double precision") +
+			" FROM (SELECT b.key::double precision AS v, sum(b.value::bigint) OVER (ORDER BY b.key::double precision) AS " +
+			"upto, sum(b.value::bigint) OVER () AS n " +
 			"FROM jsonb_each_text({__buckets}) AS b) AS u WHERE u.upto >= " + rank + " ORDER BY u.v LIMIT 1)",
-		oracle: fmt.Sprintf("quantile_disc(CAST(%s AS DOUBLE), CAST(%v AS DOUBLE)) FILTER (WHERE x IS NOT NULL)", bucket, q),
-		parts:  []part{{suffix: "__buckets", value: "coalesce(histogram(" + bucket + ") FILTER (WHERE x IS NOT NULL), MAP {})", merge: mergeCounts}},
+		oracle: within(disc, "CAST(min(x) AS DOUBLE)", "CAST(max(x) AS DOUBLE)"),
+		parts: []part{
+			{
+				suffix: "__buckets", value: "coalesce(histogram(" + bucket + ") FILTER (WHERE x IS NOT NULL), MAP {})",
+				merge: mergeCounts,
+			},
+			{suffix: "__least", value: "min(x)", merge: mergeMin},
+			{suffix: "__most", value: "max(x)", merge: mergeMax},
+		},
 	}
 }
 
-// bucketOf names the bucket of a number by its middle: the number with three digits, rounded to a multiple of 2, 5 or 10 of
-// the third. Decimal digits are the same on every machine; logarithms are not. Numbers beyond 1e300, infinities and NaN are
-// taken for 1e300. There is no CASE in it, so that the engine computes what is repeated once (5 times as fast).
+// lastBucket holds all larger values.
+const lastBucket = "1e300"
+
+// bucketOf names the bucket of a number by its middle: the number with three digits, rounded to a multiple of 2, 5 or
+// 10 in the third. It uses decimal digits because they are the same on every machine; logarithms are not. Numbers
+// beyond 1e300, infinities and NaN count as 1e300. The expression has no CASE, so that DuckDB computes repeated parts
+// once (5 times as fast).
 func bucketOf(x string) string {
-	text := "format('{:.2e}', greatest(least(" + x + ", 1e300), -1e300))"
+	text := "format('{:.2e}', greatest(least(" + x + ", " + lastBucket + "), -" + lastBucket + "))"
 	digits := "CAST(replace(split_part(" + text + ", 'e', 1), '.', '') AS INTEGER)"
 	step := fmt.Sprintf("(2 + 3 * CAST(abs(%[1]s) >= 200 AS INTEGER) + 5 * CAST(abs(%[1]s) >= 500 AS INTEGER))", digits)
-	return fmt.Sprintf("concat(CAST(round(%s / %s) AS INTEGER) * %[2]s, 'e', CAST(split_part(%[3]s, 'e', 2) AS INTEGER) - 2)", digits, step, text)
+	return fmt.Sprintf("concat(CAST(round(%s / %s) AS INTEGER) * %[2]s, 'e', CAST(split_part(%[3]s, 'e', 2) AS "+
+		"INTEGER) - 2)", digits, step, text)
 }
 
-// combineSet is the least values of two sorted sets.
+// combineSet returns the least values of two sorted sets.
 func (s *state) combineSet() string {
 	return s.leastOf(fmt.Sprintf("t.%s || e.%[1]s", ident(s.name)))
 }
 
-// aggregateSet is the same over many rows. Arrays of different lengths cannot be aggregated, their texts can.
+// aggregateSet does the same over many rows. Arrays of different lengths cannot be aggregated, but their texts can.
 func (s *state) aggregateSet() string {
 	text := "e." + ident(s.name) + "::text"
-	return s.leastOf(fmt.Sprintf("('{' || string_agg(nullif(substr(%s, 2, length(%[1]s) - 2), ''), ',') || '}')::%s", text, s.pg))
+	return s.leastOf(fmt.Sprintf("('{' || string_agg(nullif(substr(%s, 2, length(%[1]s) - 2), ''), ',') || '}')::%s", text,
+		s.pg))
 }
 
 func (s *state) leastOf(array string) string {
@@ -89,12 +133,14 @@ func (s *state) leastOf(array string) string {
 
 // combineCounts adds two tables of counts by name.
 func (s *state) combineCounts() string {
-	return s.countsOf(fmt.Sprintf("(SELECT * FROM jsonb_each_text(t.%s) UNION ALL SELECT * FROM jsonb_each_text(e.%[1]s)) AS b", ident(s.name)))
+	return s.countsOf(fmt.Sprintf("(SELECT * FROM jsonb_each_text(t.%s) UNION ALL SELECT * FROM "+
+		"jsonb_each_text(e.%[1]s)) AS b", ident(s.name)))
 }
 
-// aggregateCounts is the same over many rows.
+// aggregateCounts does the same over many rows.
 func (s *state) aggregateCounts() string {
-	return s.countsOf(fmt.Sprintf("jsonb_array_elements(jsonb_agg(e.%s)) AS o(m), jsonb_each_text(o.m) AS b", ident(s.name)))
+	return s.countsOf(fmt.Sprintf("jsonb_array_elements(jsonb_agg(e.%s)) AS o(m), jsonb_each_text(o.m) AS b",
+		ident(s.name)))
 }
 
 func (s *state) countsOf(entries string) string {
@@ -102,10 +148,11 @@ func (s *state) countsOf(entries string) string {
 	if s.limit > 0 {
 		cut = fmt.Sprintf(" ORDER BY b.key%s LIMIT %d", collateC, s.limit)
 	}
-	return "(SELECT coalesce(jsonb_object_agg(u.k, u.n), '{}') FROM (SELECT b.key AS k, sum(b.value::bigint) AS n FROM " + entries + " GROUP BY b.key" + cut + ") AS u)"
+	return "(SELECT coalesce(jsonb_object_agg(u.k, u.n), '{}') FROM (SELECT b.key AS k, sum(b.value::bigint) AS n FROM " +
+		entries + " GROUP BY b.key" + cut + ") AS u)"
 }
 
-// element is the type of a list's items, or "".
+// element returns the type of a list's items, or "".
 func element(list string) string {
 	item, isList := strings.CutSuffix(list, "[]")
 	if !isList {

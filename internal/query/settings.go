@@ -9,9 +9,11 @@ import (
 // Config bounds a Session. Zero fields mean defaults.
 type Config struct {
 	Memory    int64  // bytes, default 256 MB
-	Temp      string // folder to spill into; each session makes its own folder inside; empty: no spilling
-	TempLimit int64  // bytes that may be spilled, default 10 GB
+	Temp      string // folder for spill files; each session creates its own folder inside; empty: no spilling
+	TempLimit int64  // limit of spill files in bytes, default 10 GB
 	Threads   int    // default 1
+
+	plain bool // without the limiting macros
 }
 
 func (c Config) withDefaults() Config {
@@ -27,8 +29,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// settings are the statements that lock a fresh engine down, in order; the last one makes them final. spill is the
-// session's own folder, or empty.
+// settings returns the statements that lock down a fresh engine, in order. The last one makes the settings final. spill
+// is the session's own folder, or empty.
 func (c Config) settings(spill string) []string {
 	set := func(name, value string) string { return "SET " + name + " = " + value }
 	out := []string{
@@ -40,8 +42,9 @@ func (c Config) settings(spill string) []string {
 	}
 	return append(out,
 		set("threads", strconv.Itoa(c.Threads)),
-		// The engine pushes filters into the scan of an Arrow view and takes them for done, and the driver's stream ignores
-		// them: WHERE d >= 500 kept every record (tried on 1.5.6). Above the scan they are applied by the engine itself.
+		// DuckDB pushes filters into the scan of an Arrow view and considers them applied, but the driver's stream
+		// ignores them: WHERE d >= 500 kept every record (tested with 1.5.6). Above the scan DuckDB applies them
+		// itself.
 		set("disabled_optimizers", literal("filter_pushdown,join_filter_pushdown")),
 		set("TimeZone", literal("UTC")),
 		set("Calendar", literal("gregorian")),

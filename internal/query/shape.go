@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// scope is the relations that a SELECT may read, by lower-case name.
+// scope is the set of relations that a SELECT may read, by lower-case name.
 type scope map[string]bool
 
 func (s scope) with(name string) scope {
@@ -16,7 +16,8 @@ func (s scope) with(name string) scope {
 	return out
 }
 
-// shape refuses whatever is not one aggregation over row-local steps, and says whether the query is a SELECT at all.
+// shape refuses everything except one aggregation over row-local steps, and reports whether the query is a SELECT at
+// all.
 func (c *compiler) shape() bool {
 	visible := scope{SourceRelation: true}
 	each(c.statement, func(n tree) bool {
@@ -29,10 +30,15 @@ func (c *compiler) shape() bool {
 		return false
 	}
 	c.wholeRows()
+	c.looseArrows()
 	c.steps(c.node, visible)
 	c.modifiers(c.node, "the query")
 	if having := c.node.child("having"); having != nil {
-		c.refused.add(firstPlace(having), "HAVING filters totals before they are complete", "move the condition to serve.where, over the view's columns")
+		cure := "move the condition to serve.where, over the view's columns"
+		if text, first, ok := c.overView(having); ok {
+			cure = "remove it; " + first + "write serve.where: " + yamlText(text)
+		}
+		c.refused.add(firstPlace(having), "HAVING filters totals before they are complete", cure)
 	}
 	if where := c.node.child("where_clause"); where != nil {
 		c.expression(where, "")
@@ -40,8 +46,8 @@ func (c *compiler) shape() bool {
 	return true
 }
 
-// wholeRows refuses a relation's name where a value is needed: it stands for all its columns at once, also those that
-// are not read.
+// wholeRows refuses a relation's name used as a value: it means all its columns at once, including those that are not
+// read.
 func (c *compiler) wholeRows() {
 	relations, named := map[string]bool{}, map[string]bool{}
 	for _, col := range c.source {
@@ -58,8 +64,10 @@ func (c *compiler) wholeRows() {
 	})
 	each(c.statement, func(n tree) bool {
 		names := n.texts("column_names")
-		if n.class() == classColumn && len(names) == 1 && relations[strings.ToLower(names[0])] && !named[strings.ToLower(names[0])] {
-			c.refused.add(placeOf(n), fmt.Sprintf("%s stands for a whole row, whatever columns it has", names[0]), "name the columns")
+		if n.class() == classColumn && len(names) == 1 && relations[strings.ToLower(names[0])] &&
+			!named[strings.ToLower(names[0])] {
+			c.refused.add(placeOf(n), fmt.Sprintf("%s refers to a whole row, whatever columns it has", names[0]),
+				"name the columns")
 		}
 		return true
 	})
@@ -71,15 +79,15 @@ func (c *compiler) selectOnly(node tree) bool {
 	case nodeSelect:
 		return true
 	case nodeSetOp:
-		c.refused.add(firstPlace(node), "set operations (UNION, INTERSECT, EXCEPT) cannot be taken apart",
+		c.refused.add(firstPlace(node), "set operations (UNION, INTERSECT, EXCEPT) cannot be computed in parts",
 			"list both topics under source.topics, or deploy two jobs and unite their views")
 	default:
-		c.refused.add(firstPlace(node), "recursive queries cannot be taken apart", "write one SELECT over source")
+		c.refused.add(firstPlace(node), "recursive queries cannot be computed in parts", "write one SELECT over source")
 	}
 	return false
 }
 
-// steps judges the CTEs and the FROM clause of a node: each must be a chain of row-local SELECTs over source.
+// steps checks the CTEs and the FROM clause of a node: each must be a chain of row-local SELECTs over source.
 func (c *compiler) steps(node tree, visible scope) {
 	for _, cte := range node.child("cte_map").list("map") {
 		c.rowLocal(cte.child("value").child("query").child("node"), visible)
@@ -88,7 +96,7 @@ func (c *compiler) steps(node tree, visible scope) {
 	c.from(node.child("from_table"), visible, firstPlace(node))
 }
 
-// from judges a FROM clause.
+// from checks a FROM clause.
 func (c *compiler) from(table tree, visible scope, at int) {
 	if place := firstPlace(table); place >= 0 {
 		at = place
@@ -106,10 +114,16 @@ func (c *compiler) from(table tree, visible scope, at int) {
 	case "JOIN":
 		c.join(table, at)
 	case "TABLE_FUNCTION":
-		c.refused.add(at, fmt.Sprintf("the table function %s cannot be read: a job reads source only", table.child("function").function()),
+		if streamWindow(table.child("function").function()) {
+			c.refused.add(at, "window functions of other streaming SQL are not supported", cureWindow)
+			return
+		}
+		c.refused.add(at, fmt.Sprintf("the table function %s cannot be read: a job reads source only",
+			table.child("function").function()),
 			"read the topic through source; files can be loaded into a topic with kappactl dev load")
 	default:
-		c.refused.add(at, "this kind of FROM cannot be taken apart", "read source, or a subquery of projections and filters over it")
+		c.refused.add(at, "this kind of FROM cannot be computed in parts",
+			"read source, or a subquery of projections and filters over it")
 	}
 }
 
@@ -131,7 +145,8 @@ func (c *compiler) table(table tree, visible scope, at int) {
 			name = prefix + "." + name
 		}
 	}
-	c.refused.add(at, fmt.Sprintf("the relation %q cannot be read: a job reads source only", name), "read FROM source, or a CTE over it")
+	c.refused.add(at, fmt.Sprintf("the relation %q cannot be read: a job reads source only", name),
+		"read FROM source, or a CTE over it")
 }
 
 func (c *compiler) join(table tree, at int) {
@@ -141,15 +156,15 @@ func (c *compiler) join(table tree, at int) {
 		return true
 	})
 	if unnests {
-		c.refused.add(at, "unnest as a joined relation cannot be taken apart",
+		c.refused.add(at, "unnest as a joined relation cannot be computed in parts",
 			"unnest in the select list of a subquery: FROM (SELECT *, unnest(items) AS item FROM source)")
 		return
 	}
-	c.refused.add(at, "joins cannot be taken apart: a record's row would depend on other records",
+	c.refused.add(at, "joins cannot be computed in parts: a record's row would depend on other records",
 		"put the columns into the record when it is produced, or join the view when reading")
 }
 
-// modifiers refuses the clauses that depend on more than one row. what names the SELECT in the message.
+// modifiers refuses clauses that depend on more than one row. what names the SELECT in the message.
 func (c *compiler) modifiers(node tree, what string) {
 	start := firstPlace(node)
 	for _, m := range node.list("modifiers") {
@@ -159,7 +174,8 @@ func (c *compiler) modifiers(node tree, what string) {
 		}
 		switch m.kind() {
 		case "DISTINCT_MODIFIER":
-			c.refused.add(at, "DISTINCT over "+what+" cannot be merged", "add the columns to GROUP BY and select count(*)")
+			c.refused.add(at, "DISTINCT over "+what+" cannot be merged", latestCure+
+				"else add the columns to GROUP BY and select count(*)")
 		case "ORDER_MODIFIER":
 			c.refused.add(at, "ORDER BY has no meaning in a table", "remove it, and order when reading the view")
 		default:
@@ -170,6 +186,7 @@ func (c *compiler) modifiers(node tree, what string) {
 		c.refused.add(start, "a sample differs from run to run", "filter on the record instead: WHERE _offset % 10 = 0")
 	}
 	if q := node.child("qualify"); q != nil {
-		c.refused.add(firstPlace(q), "QUALIFY filters by window functions, which need all rows", "remove it; filter the view's columns with serve.where")
+		c.refused.add(firstPlace(q), "QUALIFY filters by window functions, which need all rows", latestCure+
+			"else filter the view's columns with serve.where")
 	}
 }

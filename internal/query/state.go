@@ -2,7 +2,7 @@ package query
 
 import "fmt"
 
-// merge is how two stored states of a key become one.
+// merge is how two stored states of a key are combined.
 type merge string
 
 const (
@@ -15,11 +15,11 @@ const (
 	mergeBitXor merge = "bit_xor"
 
 	mergeFirst merge = "first" // the value of the state that is least by the states named in with
-	mergeLast  merge = "last"  // the same for the greatest
+	mergeLast  merge = "last"  // the value of the state that is greatest by them
 
 	mergeMean   merge = "mean"   // with: n
 	mergeSet    merge = "set"    // the least different values of two sorted sets, up to limit
-	mergeCounts merge = "counts" // counts by name, added; those of the least names, up to limit when there is one
+	mergeCounts merge = "counts" // counts by name, added; those of the least names, up to limit if there is one
 
 	mergeProduct merge = "product" // a sum of products of distances from two means; with: n, mean, mean
 )
@@ -29,17 +29,17 @@ type state struct {
 	name  string
 	value tree
 	merge merge
-	with  []string // other states that the merge looks at
+	with  []string // other states that the merge reads
 	limit int
 	place bool  // the place of a record in the log: a STRUCT in DuckDB, a text in PostgreSQL (place.go)
 	of    *item // the first column that needs it
 
 	duck string // DuckDB type, known after PARTIAL was described
 	pg   string
-	more []*state // those of with
+	more []*state // the states named in with
 }
 
-// column is the state in row t or e, comparing as DuckDB compares.
+// column returns the state in row t or e, with the collation that compares as DuckDB does.
 func (s *state) column(row string) string {
 	text := row + "." + ident(s.name)
 	if textual(s.pg) {
@@ -48,7 +48,7 @@ func (s *state) column(row string) string {
 	return text
 }
 
-// combine merges the stored state (row t) with the arriving one (row e), as PostgreSQL text.
+// combine returns the PostgreSQL text that merges the stored state (row t) with the arriving one (row e).
 func (s *state) combine() string {
 	t, e := s.column("t"), s.column("e")
 	switch s.merge {
@@ -57,7 +57,8 @@ func (s *state) combine() string {
 	case mergeMax:
 		return "greatest(" + t + ", " + e + ")"
 	case mergeBitAnd, mergeBitOr, mergeBitXor:
-		return fmt.Sprintf("coalesce(%s %s %s, %[1]s, %[3]s)", t, map[merge]string{mergeBitAnd: "&", mergeBitOr: "|", mergeBitXor: "#"}[s.merge], e)
+		return fmt.Sprintf("coalesce(%s %s %s, %[1]s, %[3]s)", t,
+			map[merge]string{mergeBitAnd: "&", mergeBitOr: "|", mergeBitXor: "#"}[s.merge], e)
 	case mergeFirst, mergeLast:
 		return s.combinePick()
 	case mergeMean:
@@ -73,8 +74,8 @@ func (s *state) combine() string {
 	}
 }
 
-// aggregate merges many states of one key (rows e), as PostgreSQL text. Over no rows it gives what the query gives over no
-// records.
+// aggregate returns the PostgreSQL text that merges many states of one key (rows e). Over no rows it gives what the
+// query gives over no records.
 func (s *state) aggregate() string {
 	switch s.merge {
 	case mergeMin, mergeMax:
@@ -96,7 +97,7 @@ func (s *state) aggregate() string {
 	}
 }
 
-// extreme is min or max over many states.
+// extreme returns min or max over many states.
 func (s *state) extreme() string {
 	e := "e." + ident(s.name)
 	switch s.pg {
@@ -105,7 +106,7 @@ func (s *state) extreme() string {
 			return "bool_and(" + e + ")"
 		}
 		return "bool_or(" + e + ")"
-	case "uuid": // nor min(uuid) and min(bytea) before release 18; their text orders as they do
+	case "uuid": // PostgreSQL has no min(uuid), nor min(bytea) before release 18; their texts sort in the same order
 		return fmt.Sprintf("%s(%s::text%s)::uuid", s.merge, e, collateC)
 	case "bytea":
 		return fmt.Sprintf("decode(%s(encode(%s, 'hex')%s), 'hex')", s.merge, e, collateC)

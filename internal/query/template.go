@@ -6,29 +6,25 @@ import (
 	"fmt"
 )
 
-// templates are parse trees to put into others.
-type templates struct{ one, lane, time, place tree }
+// templates holds parse trees to insert into others.
+type templates struct{ one, time, place tree }
 
 func (c *compiler) templates(ctx context.Context) (templates, error) {
-	text := fmt.Sprintf("SELECT 1, %s, %s, %s", ident(laneAlias), ident(timeAlias), ident(placeAlias))
+	text := fmt.Sprintf("SELECT 1, %s, %s", ident(timeAlias), ident(placeAlias))
 	statements, err := c.session.parse(ctx, text)
 	if err != nil {
 		return templates{}, fmt.Errorf("parse templates: %w", err)
 	}
 	list := statements[0].child("node").list("select_list")
-	return templates{one: list[0], lane: list[1], time: list[2], place: list[3]}, nil
+	return templates{one: list[0], time: list[1], place: list[2]}, nil
 }
 
-// carried are the hidden columns that an aggregation needs.
-func (t templates) carried(places, lane bool) []tree {
-	var out []tree
-	if lane {
-		out = append(out, t.lane)
+// carried returns the hidden columns that an aggregation needs.
+func (t templates) carried(places bool) []tree {
+	if !places {
+		return nil
 	}
-	if places {
-		out = append(out, t.time, t.place)
-	}
-	return out
+	return []tree{t.time, t.place}
 }
 
 // fill copies a template with its columns x and y replaced.
@@ -62,7 +58,7 @@ func replaceColumns(v any, with map[string]tree) {
 	}
 }
 
-// strip removes places, which belong to another text.
+// strip removes places, which refer to another text.
 func strip(v tree) {
 	each(v, func(n tree) bool {
 		if _, ok := n["query_location"]; ok {

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// tree is one node of the engine's parse tree as json_serialize_sql gives it: expressions carry class, type, alias and
-// query_location, query nodes and table references carry type.
+// tree is one node of DuckDB's parse tree as json_serialize_sql returns it. Expressions have class, type, alias and
+// query_location; query nodes and table references have type.
 type tree map[string]any
 
-// The classes and types of node that this package looks at.
+// The classes and types of nodes that this package handles.
 const (
 	classColumn    = "COLUMN_REF"
 	classConstant  = "CONSTANT"
@@ -54,10 +54,10 @@ func (t tree) flag(key string) bool {
 	return b
 }
 
-// child is the node at key; nil when it is null or absent.
+// child returns the node at key; nil if it is null or absent.
 func (t tree) child(key string) tree { return asTree(t[key]) }
 
-// list are the nodes of the array at key.
+// list returns the nodes of the array at key.
 func (t tree) list(key string) []tree {
 	items, _ := t[key].([]any)
 	out := make([]tree, 0, len(items))
@@ -67,7 +67,7 @@ func (t tree) list(key string) []tree {
 	return out
 }
 
-// texts are the strings of the array at key.
+// texts returns the strings of the array at key.
 func (t tree) texts(key string) []string {
 	items, _ := t[key].([]any)
 	out := make([]string, 0, len(items))
@@ -93,7 +93,7 @@ func (t tree) class() string { return t.text("class") }
 func (t tree) kind() string  { return t.text("type") }
 func (t tree) alias() string { return t.text("alias") }
 
-// at is the byte offset of the node in the query, or -1 when the engine does not know it.
+// at returns the byte offset of the node in the query, or -1 if DuckDB does not know it.
 func (t tree) at() int {
 	n, ok := t["query_location"].(json.Number)
 	if !ok {
@@ -101,15 +101,15 @@ func (t tree) at() int {
 	}
 	at, err := strconv.Atoi(n.String())
 	if err != nil {
-		return -1 // the engine writes 2^64-1
+		return -1 // DuckDB writes 2^64-1
 	}
 	return at
 }
 
-// function is the lower-case name of a FUNCTION node.
+// function returns the lower-case name of a FUNCTION node.
 func (t tree) function() string { return strings.ToLower(t.text("function_name")) }
 
-// integer is the value of an integer constant.
+// integer returns the value of an integer constant.
 func (t tree) integer() (int, bool) {
 	if t.class() != classConstant {
 		return 0, false
@@ -147,7 +147,7 @@ func cloneValue(v any) any {
 	}
 }
 
-// each calls f for every node below v that has a type, parents first; f returns whether to go below the node.
+// each calls f for every node below v that has a type, parents first. f returns whether to descend.
 func each(v any, f func(tree) bool) {
 	switch v := v.(type) {
 	case tree:
@@ -166,20 +166,26 @@ func each(v any, f func(tree) bool) {
 	}
 }
 
-// signature is a text that two expressions share when they mean the same: places and aliases are left out, names compare
-// without case, and a column qualified by the relation's own name is the same as the bare column.
+// signature returns a text that two expressions share only if they have the same value. It omits places and the
+// expression's own alias, compares names without case, and treats a column qualified by the relation's own name like
+// the bare column. It keeps aliases below the root, which name the fields of a STRUCT and the arguments of a call.
+// Inside a lambda every name is kept as written: its parameters hide columns and the relation, and are case-sensitive.
 func (t tree) signature(relation string) string {
 	c := t.clone()
 	delete(c, "alias")
+	lambdas := false
+	each(c, func(n tree) bool {
+		lambdas = lambdas || n.class() == classLambda
+		return !lambdas
+	})
 	each(c, func(n tree) bool {
 		delete(n, "query_location")
-		if n.class() == classColumn {
+		if n.class() == classColumn && !lambdas {
 			names := n.texts("column_names")
 			if len(names) > 1 && strings.EqualFold(names[0], relation) {
 				names = names[1:]
 			}
 			n["column_names"] = strings.ToLower(strings.Join(names, "\x00"))
-			delete(n, "alias")
 		}
 		if n.class() == classFunction {
 			n["function_name"] = n.function()
@@ -193,18 +199,18 @@ func (t tree) signature(relation string) string {
 	return string(b)
 }
 
-// engineError is an error that the engine reports about a text it was asked to serialize.
+// engineError is an error that DuckDB reports about a text it was asked to serialize.
 type engineError struct {
 	kind    string // parser, binder, not implemented, …
 	subtype string // COLUMN_NOT_FOUND, NO_MATCHING_FUNCTION, …
 	message string
-	name    string // of the column or function it is about
-	at      int    // byte offset in the text; -1 when unknown
+	name    string // of the column or function concerned
+	at      int    // byte offset in the text; -1 if unknown
 }
 
 func (e *engineError) Error() string { return e.message }
 
-// serialized is what json_serialize_sql and json_serialize_plan answer.
+// serialized returns the result of json_serialize_sql or json_serialize_plan.
 func (s *Session) serialized(ctx context.Context, function, text string) (tree, error) {
 	rows, err := s.texts(ctx, "SELECT CAST("+function+"(?::VARCHAR) AS VARCHAR)", text)
 	if err != nil {
@@ -233,7 +239,7 @@ func (s *Session) serialized(ctx context.Context, function, text string) (tree, 
 	return nil, e
 }
 
-// parse gives the statements of text.
+// parse returns the statements of text.
 func (s *Session) parse(ctx context.Context, text string) ([]tree, error) {
 	t, err := s.serialized(ctx, "json_serialize_sql", text)
 	if err != nil {
@@ -242,7 +248,7 @@ func (s *Session) parse(ctx context.Context, text string) ([]tree, error) {
 	return t.list("statements"), nil
 }
 
-// plan binds text and gives its plans, as bound and not optimized.
+// plan binds text and returns its plans before optimization.
 func (s *Session) plan(ctx context.Context, text string) ([]tree, error) {
 	t, err := s.serialized(ctx, "json_serialize_plan", text)
 	if err != nil {
@@ -270,7 +276,7 @@ func (s *Session) write(ctx context.Context, statement tree) (string, error) {
 // column is one column of a statement's result.
 type column struct{ name, typ string }
 
-// columns gives names and DuckDB types of a statement's result.
+// columns returns names and DuckDB types of a statement's result.
 func (s *Session) columns(ctx context.Context, text string) ([]column, error) {
 	rows, err := s.texts(ctx, "SELECT column_name, column_type FROM (DESCRIBE "+text+")")
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// collateC makes text compare by bytes, as DuckDB does.
+// collateC makes text compare by bytes, as in DuckDB.
 const collateC = ` COLLATE "C"`
 
-// metaColumns are the columns that every source has beside the declared ones, with their DuckDB types.
+// metaColumns returns the columns that every source has in addition to the declared ones, with their DuckDB types.
 func metaColumns() []column {
 	return []column{
 		{"_topic", "VARCHAR"},
@@ -21,8 +21,8 @@ func metaColumns() []column {
 	}
 }
 
-// sourceColumns are the columns of relation source with their DuckDB types: declared ones in the order of the file, then
-// the meta columns.
+// sourceColumns returns the columns of relation source with their DuckDB types: declared ones in the order of the file,
+// then the meta columns.
 func sourceColumns(src job.Source) []column {
 	out := make([]column, 0, len(src.Columns)+len(metaColumns()))
 	for _, c := range src.Columns {
@@ -31,7 +31,7 @@ func sourceColumns(src job.Source) []column {
 	return append(out, metaColumns()...)
 }
 
-// sourceType is the DuckDB type of a column declared with a canonical PostgreSQL type.
+// sourceType returns the DuckDB type of a column declared with a canonical PostgreSQL type.
 func sourceType(pg string) string {
 	base, args := splitType(pg)
 	switch base {
@@ -76,7 +76,7 @@ func splitType(t string) (base, args string) {
 	return t, ""
 }
 
-// resultType is the PostgreSQL type, as format_type prints it, that holds every value of a DuckDB type.
+// resultType returns the PostgreSQL type, as format_type prints it, that can hold every value of a DuckDB type.
 func resultType(duck string) (pg string, ok bool) {
 	if element, isList := strings.CutSuffix(duck, "[]"); isList {
 		if pg, ok := scalarType(element); ok && pg != "jsonb" {
@@ -133,7 +133,7 @@ func scalarType(duck string) (pg string, ok bool) {
 	}
 }
 
-// typeCure says what to cast a value of an unsupported DuckDB type to.
+// typeCure returns what to cast a value of an unsupported DuckDB type to.
 func typeCure(duck string) string {
 	switch {
 	case duck == "TIMESTAMP_NS":
@@ -151,11 +151,12 @@ func typeCure(duck string) string {
 	}
 }
 
-// keyProblem says why values of a DuckDB type cannot be part of the group key, or "".
+// keyProblem returns why values of a DuckDB type cannot be part of the group key, or "".
 func keyProblem(duck, pg string) (cause, cure string) {
 	switch pg {
 	case "jsonb":
-		return "PostgreSQL does not keep " + duck + " as it is (order and repetition of fields are lost), so it cannot be a key",
+		return "PostgreSQL does not keep " + duck +
+				" as it is (order and repetition of fields are lost), so it cannot be a key",
 			"take the fields out that you group by, or cast it to VARCHAR"
 	case "interval", "interval[]":
 		return "two different INTERVAL values can be equal in PostgreSQL (1 month and 30 days), so it cannot be a key",
@@ -165,13 +166,13 @@ func keyProblem(duck, pg string) (cause, cure string) {
 	}
 }
 
-// timeKey says that a key of this PostgreSQL type goes first in the index, whatever the order in GROUP BY: new
-// hours of old keys then touch few index pages.
+// timeKey reports whether a key of this PostgreSQL type goes first in the index, regardless of its position in GROUP
+// BY. New hours of old keys then touch few index pages.
 func timeKey(pg string) bool {
 	return pg == "date" || strings.HasPrefix(pg, "timestamp ")
 }
 
-// numeric says that values of the PostgreSQL type are numbers.
+// numeric reports whether values of the PostgreSQL type are numbers.
 func numeric(pg string) bool {
 	switch base, _ := splitType(pg); base {
 	case "smallint", "integer", "bigint", "numeric", "real", "double precision":
@@ -180,10 +181,10 @@ func numeric(pg string) bool {
 	return false
 }
 
-// textual says that values of the PostgreSQL type are text, whose comparison needs the C collation.
+// textual reports whether values of the PostgreSQL type are text, whose comparison needs the C collation.
 func textual(pg string) bool { return strings.TrimSuffix(pg, "[]") == "text" }
 
-// stored is the type with the collation that its column has in the version table.
+// stored returns the type with the collation that its column has in the version table.
 func stored(pg string) string {
 	if textual(pg) {
 		return pg + collateC
@@ -191,7 +192,7 @@ func stored(pg string) string {
 	return pg
 }
 
-// comparable says that min and max of a DuckDB type can be merged by PostgreSQL with the same order.
+// comparable reports whether PostgreSQL can merge min and max of a DuckDB type with the same order.
 func comparable(duck, pg string) bool {
 	return pg != "jsonb" && pg != "interval" && !strings.HasSuffix(pg, "[]") && duck != "JSON"
 }

@@ -17,23 +17,107 @@ func (c *compiler) typeStates(ctx context.Context, partial string, states []*sta
 	for i, s := range states {
 		s.duck = rest[i].typ
 		s.pg, _ = resultType(s.duck)
+		if s.duck == "BIGNUM" {
+			s.pg = "numeric"
+		}
 		if s.merge == mergeSum && strings.HasPrefix(s.pg, "numeric") {
-			s.pg = "numeric" // totals outgrow the precision of their parts
+			s.pg = "numeric" // totals exceed the precision of their parts
 		}
 		if s.place {
 			s.pg = "text"
 		}
-		if item, _ := resultType(element(s.duck)); s.merge == mergeSet && (!comparable(element(s.duck), item) || !strings.HasSuffix(s.pg, "[]")) {
-			c.refused.add(s.of.at, named(s.of.name, "values of "+element(s.duck)+" have another order in PostgreSQL"), "count a number, a text or a time taken from it")
+		if item, _ := resultType(element(s.duck)); s.merge == mergeSet &&
+			(!comparable(element(s.duck), item) || !strings.HasSuffix(s.pg, "[]")) {
+			c.refused.add(s.of.at, named(s.of.name, "values of "+element(s.duck)+" have another order in PostgreSQL"),
+				"count a number, a text or a time taken from it")
 		}
 		if s.of.call.form.ties && (s.merge == mergeMin || s.merge == mergeMax) && !s.place && !comparable(s.duck, s.pg) {
-			c.refused.add(s.of.at, named(s.of.name, "values of "+s.duck+" have another order in PostgreSQL"), "order by a number, a text or a time taken from it")
+			c.refused.add(s.of.at, named(s.of.name, "values of "+s.duck+" have another order in PostgreSQL"),
+				"order by a number, a text or a time taken from it")
 		}
 	}
 	return nil
 }
 
-// typeItems reads the types of the outputs from the user's query, and refuses what PostgreSQL cannot hold.
+// typeForms reads the types of the aggregates' arguments and chooses the forms that depend on them.
+func (c *compiler) typeForms(ctx context.Context) error {
+	statement := c.statement.clone()
+	node := statement.child("node")
+	var list []any
+	for _, it := range c.items {
+		if it.key { // arguments may name it
+			e := it.node.clone()
+			e["alias"] = it.name
+			list = append(list, map[string]any(e))
+		}
+	}
+	keys := len(list)
+	for _, it := range c.items {
+		if it.call == nil {
+			continue
+		}
+		for _, child := range it.node.list("children") {
+			e := child.clone()
+			e["alias"] = fmt.Sprintf("%sargument_%d", ownPrefix, len(list))
+			list = append(list, map[string]any(e))
+		}
+	}
+	if len(list) == keys {
+		return nil
+	}
+	node["select_list"], node["group_expressions"], node["group_sets"] = list, []any{}, []any{}
+	node["aggregate_handling"] = "STANDARD_HANDLING"
+	strip(statement)
+	text, err := c.session.write(ctx, statement)
+	if err != nil {
+		return err
+	}
+	described, err := c.session.columns(ctx, text)
+	if err != nil {
+		return fmt.Errorf("describe the arguments of aggregates: %w", err)
+	}
+	described = described[keys:]
+	for _, it := range c.items {
+		if it.call == nil {
+			continue
+		}
+		for range it.node.list("children") {
+			it.call.types, described = append(it.call.types, described[0].typ), described[1:]
+		}
+		c.typeForm(it)
+	}
+	return nil
+}
+
+// typeForm chooses the form of a call whose types are known.
+func (c *compiler) typeForm(it item) {
+	call := it.call
+	switch {
+	case len(call.types) == 0:
+	case call.distinct:
+		call.form = distinctForm(c.spec.DistinctMax)
+	case call.function == "sum" || call.function == "avg":
+		call.form = totalForm(call.function, call.types[0])
+	case call.function == "histogram":
+		call.form = histogramForm(c.spec.DistinctMax, call.types[0])
+	case call.function == "approx_count_distinct":
+		call.form = hashForm(call.types[0])
+	case call.function == "approx_quantile":
+		call.form = quantileForm(call.quantile)
+	default:
+		if form := momentForm(call.function, call.types); form != nil {
+			call.form = form
+		}
+	}
+	hashed := call.function == "histogram" || call.function == "approx_count_distinct"
+	if hashed && len(call.types) > 0 && doubles(call.types[0]) && strings.Contains(call.types[0], "(") {
+		c.refused.add(it.at, named(it.name, "the two zeroes of a double inside of "+call.types[0]+
+			" are equal and have different texts"),
+			"take the fields out that you count, or cast the numbers to DECIMAL")
+	}
+}
+
+// typeItems reads the types of the outputs from the user's query, and refuses those that PostgreSQL cannot hold.
 func (c *compiler) typeItems(ctx context.Context) error {
 	text, err := c.session.write(ctx, c.statement)
 	if err != nil {
@@ -42,6 +126,9 @@ func (c *compiler) typeItems(ctx context.Context) error {
 	outputs, err := c.session.columns(ctx, text)
 	if err != nil {
 		return fmt.Errorf("describe the query: %w", err)
+	}
+	if c.refuseStructs(outputs) {
+		return nil
 	}
 	if len(outputs) != len(c.items) {
 		return errors.New("describe the query: the number of columns differs from the select list")
@@ -53,11 +140,26 @@ func (c *compiler) typeItems(ctx context.Context) error {
 	return nil
 }
 
-// typeItem finds the PostgreSQL type of an output column, or refuses it.
+// refuseStructs refuses the unnest of a STRUCT in the select list, which produces a column for each of its fields, and
+// reports whether there is one.
+func (c *compiler) refuseStructs(outputs []column) bool {
+	found := false
+	for i, it := range c.items {
+		unnests := it.node.class() == classFunction && it.node.function() == "unnest"
+		if unnests && (len(outputs) != len(c.items) || outputs[i].name != it.name) {
+			c.refused.add(it.at, named(it.name, "unnest of a STRUCT makes a column of each field; the query would have "+
+				describe(columnNames(outputs)...)), "take the fields by name, such as t.x AS x")
+			found = true
+		}
+	}
+	return found
+}
+
+// typeItem determines the PostgreSQL type of an output column, or refuses it.
 func (c *compiler) typeItem(it *item) {
 	pg, ok := resultType(it.duck)
 	if !ok {
-		c.refused.add(it.at, named(it.name, "PostgreSQL has no type for "+it.duck), typeCure(it.duck))
+		c.refused.add(it.at, named(it.name, "kappactl cannot store "+it.duck+" in PostgreSQL"), typeCure(it.duck))
 		return
 	}
 	it.pg = pg
@@ -73,7 +175,8 @@ func (c *compiler) typeItem(it *item) {
 	}
 	if it.call.form.typ != "" {
 		if it.call.function == "approx_quantile" && !numeric(pg) {
-			c.refused.add(it.at, named(it.name, "approx_quantile of "+it.duck+" is not supported"), "take a number from it, such as epoch(x)")
+			c.refused.add(it.at, named(it.name, "approx_quantile of "+it.duck+" is not supported"),
+				"take a number from it, such as epoch(x)")
 		}
 		it.pg, it.duck = it.call.form.typ, it.call.form.duck
 	}
@@ -89,19 +192,22 @@ func (c *compiler) typeCall(it *item) {
 		}
 	case "avg":
 		if it.duck != "DOUBLE" {
-			c.refused.add(it.at, named(it.name, "avg of "+it.duck+" cannot be merged"), "average a number, such as epoch(x), and convert it in serve.columns")
+			c.refused.add(it.at, named(it.name, "avg of "+it.duck+" cannot be merged"),
+				"average a number, such as epoch(x), and convert it in serve.columns")
 		}
 	case "min", "max":
 		if !comparable(it.duck, it.pg) {
-			c.refused.add(it.at, named(it.name, f+" of "+it.duck+" has another order in PostgreSQL"), "compare a number, a text or a time taken from it")
+			c.refused.add(it.at, named(it.name, f+" of "+it.duck+" has another order in PostgreSQL"),
+				"compare a number, a text or a time taken from it")
 		}
 	case "bit_and", "bit_or", "bit_xor":
 		if it.pg != "smallint" && it.pg != "integer" && it.pg != "bigint" {
-			c.refused.add(it.at, named(it.name, f+" of "+it.duck+" has no twin in PostgreSQL"), "cast it to BIGINT")
+			c.refused.add(it.at, named(it.name, f+" of "+it.duck+" has no equivalent in PostgreSQL"), "cast it to BIGINT")
 		}
 	default:
 		if it.call.form.ties && (it.pg == "jsonb" || strings.HasSuffix(it.pg, "[]")) {
-			c.refused.add(it.at, named(it.name, f+" keeps single values, not "+it.duck), "take the fields out that you need, or cast it to VARCHAR")
+			c.refused.add(it.at, named(it.name, f+" keeps single values, not "+it.duck),
+				"take the fields out that you need, or cast it to VARCHAR")
 		}
 	}
 }

@@ -1,3 +1,4 @@
-// Package render turns values into text for people and for scripts: tables (aligned on a terminal, tab-separated in a
-// pipe), JSON, counts, rates, bytes and durations, colour. It is pure: it knows no command and reads no environment.
+// Package render formats values for people and for programs: tables (aligned on a terminal, tab-separated in a pipe),
+// JSON, counts, rates, sizes, durations and colours. Its functions are pure: they know no command and read no
+// environment.
 package render

@@ -9,13 +9,13 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// None stands for a value that is not known or not there.
+// None is printed for a value that is unknown or absent.
 const None = "-"
 
-// Count prints a number with separators: 3,000,000.
+// Count formats a number with separators: 3,000,000.
 func Count(n int64) string { return humanize.Comma(n) }
 
-// CountOf prints a count that may be unknown.
+// CountOf formats a count; nil is unknown.
 func CountOf(n *int64) string {
 	if n == nil {
 		return None
@@ -23,7 +23,7 @@ func CountOf(n *int64) string {
 	return Count(*n)
 }
 
-// Plural prints "1 record", "2 records".
+// Plural formats a count with its noun: "1 record", "2 records".
 func Plural(n int64, singular string) string {
 	if n == 1 {
 		return "1 " + singular
@@ -31,10 +31,10 @@ func Plural(n int64, singular string) string {
 	return Count(n) + " " + singular + "s"
 }
 
-// Bytes prints a size in powers of 1000, as job files do: 1.6 GB.
+// Bytes formats a size in powers of 1000, as job files do: 1.6 GB.
 func Bytes(n int64) string { return humanize.Bytes(uint64(max(0, n))) }
 
-// Rate prints records a second: 950/s, 12.3k/s, 2.8M/s. Unknown and impossible values print as None.
+// Rate formats records per second: 950/s, 12.3k/s, 2.8M/s. nil, NaN and infinities become None.
 func Rate(perSecond *float64) string {
 	if perSecond == nil || math.IsNaN(*perSecond) || math.IsInf(*perSecond, 0) {
 		return None
@@ -51,7 +51,7 @@ func Rate(perSecond *float64) string {
 
 func trimZero(s string) string { return strings.TrimSuffix(s, ".0") }
 
-// Duration prints the two largest units: 250ms, 1.5s, 42s, 3m20s, 5h10m, 2d4h.
+// Duration formats the two largest units: 250ms, 1.5s, 42s, 3m20s, 5h10m, 2d4h.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -82,7 +82,7 @@ func two(a int64, unit string, b int64, smaller string) string {
 	return fmt.Sprintf("%d%s%d%s", a, unit, b, smaller)
 }
 
-// Seconds prints seconds that may be unknown as a Duration.
+// Seconds formats a number of seconds as a Duration; nil is unknown.
 func Seconds(s *float64) string {
 	if s == nil || math.IsNaN(*s) || math.Abs(*s) > math.MaxInt64/float64(time.Second) {
 		return None
@@ -90,7 +90,7 @@ func Seconds(s *float64) string {
 	return Duration(time.Duration(*s * float64(time.Second)))
 }
 
-// Time prints a moment for machines: RFC 3339 in UTC.
+// Time formats a time for programs: RFC 3339 in UTC.
 func Time(t *time.Time) string {
 	if t == nil || t.IsZero() {
 		return None
@@ -98,7 +98,7 @@ func Time(t *time.Time) string {
 	return t.UTC().Format(time.RFC3339)
 }
 
-// Or prints s, or None when it is empty.
+// Or returns s, or None if s is empty.
 func Or(s string) string {
 	if s == "" {
 		return None

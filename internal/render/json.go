@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// JSON prints v as indented, strict JSON with a newline. A NaN or an infinity is an error, never text.
+// JSON writes v as indented, strict JSON with a newline. NaN and infinities are an error.
 func JSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -11,21 +11,21 @@ import (
 	"strings"
 )
 
-// Format is a form of the documented value for programs.
+// Format is an output format for programs.
 type Format string
 
-// The formats. All are made of the same JSON: its fields, in its order, are the keys of YAML and the columns of CSV.
+// The formats. All derive from the same JSON: its fields, in their order, are the keys of YAML and the columns of CSV.
 const (
 	FormatJSON  Format = "json"
-	FormatLines Format = "jsonl" // an array as one line an element, anything else as one line
+	FormatLines Format = "jsonl" // an array as one line per element, anything else as one line
 	FormatYAML  Format = "yaml"
-	FormatCSV   Format = "csv" // RFC 4180 with a line of names: an array as one row an element, an object as one row
+	FormatCSV   Format = "csv" // RFC 4180 with a header line: an array as one row per element, an object as one row
 )
 
 // Formats lists every Format.
 func Formats() []Format { return []Format{FormatJSON, FormatLines, FormatYAML, FormatCSV} }
 
-// Write prints v in a format. A NaN or an infinity is an error, never text.
+// Write writes v in a format. NaN and infinities are an error.
 func Write(w io.Writer, f Format, v any) error {
 	switch f {
 	case FormatJSON:
@@ -40,7 +40,7 @@ func Write(w io.Writer, f Format, v any) error {
 	return fmt.Errorf("unknown format %q", f)
 }
 
-// Line prints v as strict JSON on one line.
+// Line writes v as strict JSON on one line.
 func Line(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -58,7 +58,7 @@ func compact(v any) (json.RawMessage, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// elements are the elements of v when it is an array, else v alone.
+// elements returns the elements of v if it is an array, otherwise v alone.
 func elements(v any) ([]json.RawMessage, error) {
 	text, err := compact(v)
 	if err != nil {
@@ -111,7 +111,7 @@ func asCSV(w io.Writer, v any) error {
 	return out.WriteAll(table)
 }
 
-// fieldsOf are the names that a list has even when it is empty: those of its elements' fields.
+// fieldsOf returns the field names of a list's element type, so that an empty list has a header too.
 func fieldsOf(v any) []string {
 	t := reflect.TypeOf(v)
 	if t == nil || t.Kind() != reflect.Slice || t.Elem().Kind() != reflect.Struct {
@@ -127,11 +127,12 @@ func fieldsOf(v any) []string {
 	return names
 }
 
-// cells are the fields of an object as texts: null is empty, and what has parts is JSON. Names that are new are added.
+// cells returns the fields of an object as text: null is empty, arrays and objects are JSON. It appends new names to
+// names.
 func cells(object json.RawMessage, names *[]string) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("print CSV: %.40s is no object", object)
+		return nil, fmt.Errorf("print CSV: %.40s is not an object", object)
 	}
 	out := map[string]string{}
 	for d.More() {

@@ -146,3 +146,27 @@ func TestJSONRefusesNaN(t *testing.T) {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 }
+
+func TestATableOfNamesPrintsThemAsTheyAreAndAlignsWideCharacters(t *testing.T) {
+	table := NewNamedTable("userId", ">250", "Total $")
+	table.Add(Text("日本語"), Text("1"), Text("a"))
+	table.Add(Text("e\u0301"), Text("2"), Text("b"))
+	var piped, seen strings.Builder
+	for out, s := range map[*strings.Builder]Style{&piped: {}, &seen: {People: true}} {
+		if err := table.Write(out, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if head, _, _ := strings.Cut(piped.String(), "\n"); head != "userId\t>250\tTotal $" {
+		t.Errorf("in a pipe: %q", head)
+	}
+	if want := "userId  >250  Total $\n日本語  1     a\ne\u0301       2     b\n"; seen.String() != want {
+		t.Errorf("on a terminal:\n%s", seen.String())
+	}
+}
+
+func TestWideCharactersAreWrappedByTheirCells(t *testing.T) {
+	if diff := cmp.Diff([]string{"日本", "語 a"}, Wrap("日本語 a", 5)); diff != "" {
+		t.Error(diff)
+	}
+}

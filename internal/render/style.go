@@ -1,13 +1,13 @@
 package render
 
-// Style says whom the text is for. The zero Style is for scripts.
+// Style tells which reader the text is for. The zero Style is for programs.
 type Style struct {
 	People bool // aligned columns; otherwise tab-separated
 	Color  bool // ANSI colours
-	Width  int  // columns of the terminal, 0 = unknown; the last column of a table is cut to it
+	Width  int  // columns of the terminal, 0 = unknown; tables are fitted to it
 }
 
-// Tone is what a text means, apart from its words.
+// Tone is the meaning of a text that its colour expresses.
 type Tone int
 
 // The tones.
@@ -39,7 +39,7 @@ func (t Tone) code() string {
 	return ""
 }
 
-// Paint puts s in the colour of tone, when the style has colours.
+// Paint colours text by its tone if the style has colours.
 func (s Style) Paint(tone Tone, text string) string {
 	if code := tone.code(); s.Color && code != "" && text != "" {
 		return code + text + reset

@@ -3,35 +3,38 @@ package render
 import (
 	"io"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Column is one column of a table.
+// Column is a column of a table.
 type Column struct {
 	Title string
-	Right bool // numbers
+	Right bool // right-aligned, for numbers
 }
 
-// Cell is one value of a table.
+// Cell is a value of a table.
 type Cell struct {
 	Text string
 	Tone Tone
 }
 
-// Text is a cell without a tone.
+// Text returns a cell without a tone.
 func Text(s string) Cell { return Cell{Text: s} }
 
-// Toned is a cell with a tone.
+// Toned returns a cell with a tone.
 func Toned(tone Tone, s string) Cell { return Cell{Text: s, Tone: tone} }
 
-// Table is rows under titles.
+// Table is a list of rows under column titles.
 type Table struct {
 	columns []Column
 	rows    [][]Cell
+	named   bool // titles are names and are printed unchanged
 }
 
-// NewTable makes a table of these columns. A title that starts with ">" is of a right-aligned column.
+// NewTable creates a table with these columns. A title that starts with ">" makes its column right-aligned.
 func NewTable(titles ...string) *Table {
 	t := &Table{}
 	for _, title := range titles {
@@ -41,7 +44,16 @@ func NewTable(titles ...string) *Table {
 	return t
 }
 
-// Add appends a row; missing cells are empty, more cells than columns are dropped.
+// NewNamedTable creates a table whose titles are names, printed unchanged.
+func NewNamedTable(names ...string) *Table {
+	t := &Table{named: true}
+	for _, name := range names {
+		t.columns = append(t.columns, Column{Title: clean(name)})
+	}
+	return t
+}
+
+// Add appends a row. Missing cells are empty; surplus cells are dropped.
 func (t *Table) Add(cells ...Cell) {
 	row := make([]Cell, len(t.columns))
 	for i := range row {
@@ -52,10 +64,10 @@ func (t *Table) Add(cells ...Cell) {
 	t.rows = append(t.rows, row)
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Write prints the table: aligned with upper-case titles for people, tab-separated with a title line otherwise.
+// Write writes the table: aligned with upper-case titles for people, otherwise tab-separated with a title line.
 func (t *Table) Write(w io.Writer, s Style) error {
 	text := t.tsv()
 	if s.People {
@@ -71,7 +83,7 @@ func (t *Table) tsv() string {
 		if i > 0 {
 			b.WriteByte('\t')
 		}
-		b.WriteString(strings.ReplaceAll(strings.ToLower(c.Title), " ", "_"))
+		b.WriteString(t.title(c, func(s string) string { return strings.ReplaceAll(strings.ToLower(s), " ", "_") }))
 	}
 	b.WriteByte('\n')
 	for _, row := range t.rows {
@@ -86,6 +98,14 @@ func (t *Table) tsv() string {
 	return b.String()
 }
 
+// title returns the title of a column, changed by change unless titles are names.
+func (t *Table) title(c Column, change func(string) string) string {
+	if t.named {
+		return c.Title
+	}
+	return change(c.Title)
+}
+
 const gap = "  "
 
 func (t *Table) aligned(s Style) string {
@@ -93,7 +113,7 @@ func (t *Table) aligned(s Style) string {
 	var b strings.Builder
 	titles := make([]Cell, len(t.columns))
 	for i, c := range t.columns {
-		titles[i] = Toned(Dim, strings.ToUpper(c.Title))
+		titles[i] = Toned(Dim, t.title(c, strings.ToUpper))
 	}
 	t.line(&b, s, widths, titles)
 	for _, row := range t.rows {
@@ -102,18 +122,18 @@ func (t *Table) aligned(s Style) string {
 	return b.String()
 }
 
-// narrowest is how far a column shrinks for a terminal.
+// narrowest is the smallest width that a column shrinks to.
 const narrowest = 20
 
-// widths are the columns' widths. What a terminal lacks the last one gives, down to narrowest; where that is not enough, the widest of
-// those that hold text give it together. Their cells go on in lines of their own.
+// widths returns the widths of the columns. If the table is wider than the terminal, the last column shrinks to
+// narrowest at most, then the widest text columns shrink together. Cells that do not fit continue on further lines.
 func (t *Table) widths(terminal int) []int {
 	widths := make([]int, len(t.columns))
 	lacks := -terminal
 	for i, c := range t.columns {
-		widths[i] = utf8.RuneCountInString(c.Title)
+		widths[i] = ansi.StringWidth(c.Title)
 		for _, row := range t.rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i].Text))
+			widths[i] = max(widths[i], ansi.StringWidth(row[i].Text))
 		}
 		lacks += widths[i]
 	}
@@ -136,7 +156,7 @@ func (t *Table) widths(terminal int) []int {
 	return widths
 }
 
-// widest is the widest column that can be shrunk: the last one, or one of text before it.
+// widest returns the index of the widest column that can shrink: the last one, or a text column before it.
 func (t *Table) widest(widths []int) int {
 	widest := len(widths) - 1
 	for i, c := range t.columns {
@@ -147,7 +167,7 @@ func (t *Table) widest(widths []int) int {
 	return widest
 }
 
-// line prints a row; a cell that is wider than its column goes on in lines of its own.
+// line writes one row. A cell that is wider than its column continues on further lines.
 func (t *Table) line(b *strings.Builder, s Style, widths []int, row []Cell) {
 	parts, lines := make([][]string, len(row)), 0
 	for i, c := range row {
@@ -170,7 +190,7 @@ func (t *Table) oneLine(b *strings.Builder, s Style, widths []int, row []Cell) {
 	pending := ""
 	for i, c := range row {
 		text := c.Text
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
+		pad := strings.Repeat(" ", widths[i]-ansi.StringWidth(text))
 		if t.columns[i].Right {
 			pending += pad
 			pad = ""
@@ -184,17 +204,22 @@ func (t *Table) oneLine(b *strings.Builder, s Style, widths []int, row []Cell) {
 	b.WriteString(line.String() + "\n")
 }
 
-// Wrap breaks a text into lines of at most width characters, between words where it can; at least one line.
+// Wrap breaks a text into lines of at most width terminal cells, between words where possible. It returns at least one
+// line.
 func Wrap(s string, width int) []string {
 	var out []string
 	rest := []rune(s)
-	for len(rest) > width {
-		end := width
+	for {
+		fits := fitting(rest, width)
+		if fits == len(rest) {
+			break
+		}
+		end := fits
 		for end > 0 && rest[end] != ' ' {
 			end--
 		}
-		if end == 0 { // a word that is longer than a line
-			end = width
+		if end == 0 { // a word longer than a line
+			end = max(fits, 1)
 		}
 		out = append(out, strings.TrimRight(string(rest[:end]), " "))
 		rest = []rune(strings.TrimLeft(string(rest[end:]), " "))
@@ -202,10 +227,21 @@ func Wrap(s string, width int) []string {
 	return append(out, string(rest))
 }
 
-// clean keeps a cell on one line and the terminal safe from text that came from elsewhere.
+// fitting returns how many characters of a text fit into width terminal cells.
+func fitting(text []rune, width int) int {
+	used := 0
+	for i, r := range text {
+		if used += ansi.StringWidth(string(r)); used > width {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// clean keeps a cell on one line and removes control characters from untrusted text.
 func clean(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		if job.Steers(r) || r == '\n' || r == '\t' {
 			return ' '
 		}
 		return r

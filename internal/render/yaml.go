@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// asYAML prints the JSON of v as block YAML, with its keys in the same order and numbers with every digit.
+// asYAML writes the JSON of v as block YAML, with keys in the same order and numbers with all their digits.
 func asYAML(w io.Writer, v any) error {
 	text, err := compact(v)
 	if err != nil {
@@ -42,14 +42,14 @@ func yamlNode(d *json.Decoder) (*yaml.Node, error) {
 	case string:
 		return yamlText(t), nil
 	case json.Number:
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: t.String()}, nil // without a tag, which a long one would show
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: t.String()}, nil // no tag: yaml would print that of a long number
 	case bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(t)}, nil
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
 }
 
-// yamlParts reads a list or a mapping; an empty one has a flow form only.
+// yamlParts reads a list or a mapping; an empty one uses flow style.
 func yamlParts(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
 	n := &yaml.Node{Kind: yaml.SequenceNode}
 	if open == '{' {
@@ -60,7 +60,7 @@ func yamlParts(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		n.Content = append(n.Content, part) // the key of a mapping is a value before its value
+		n.Content = append(n.Content, part) // the decoder returns the key of a mapping before its value
 	}
 	if len(n.Content) == 0 {
 		n.Style = yaml.FlowStyle
@@ -69,7 +69,7 @@ func yamlParts(d *json.Decoder, open json.Delim) (*yaml.Node, error) {
 	return n, err
 }
 
-// yamlText quotes what a reader of YAML 1.1 would take for a truth value or a number to the base of 60.
+// yamlText quotes a text that YAML 1.1 would read as a boolean or a base-60 number.
 func yamlText(text string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	switch strings.ToLower(text) {

@@ -8,21 +8,22 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// chart is one curve over time as SVG: its path, the axis and the phases behind it. Lengths are in the units of its view box.
+// chart is one curve over time as SVG: its path, the axes and the phases in the background. Lengths are in the units of
+// its view box.
 type chart struct {
 	Title  string
 	Width  int
 	Height int
-	Line   string // of the SVG path; gaps where the value is not known
+	Line   string // SVG path data; unknown values are gaps
 	Area   string
 	Bands  []band
 	Ticks  []tick // of values, from the bottom
 	Marks  []tick // of times, from the left
 	Peak   string
-	Flip   *flipMark // nil: not in this time
+	Flip   *flipMark // nil if the flip is outside the chart
 }
 
 type band struct {
@@ -32,7 +33,7 @@ type band struct {
 	Even     bool
 }
 
-// flipMark is when readers were given the version; Late: its name goes to the left of it.
+// flipMark marks the time of the flip. If Late is set, its name is to the left of the mark.
 type flipMark struct {
 	At   float64
 	Late bool
@@ -45,29 +46,35 @@ type tick struct {
 
 const (
 	chartWidth, chartHeight = 900, 200
-	nameRoom                = 70 // that the name of a phase needs
+	nameRoom                = 70 // width that the name of a phase needs
 )
 
-// charts are the curves of lag and speed. A deployment that waited long after it was caught up gets two of each, so that its beginning
-// can be seen beside what came then.
-func charts(points []reprocess.LagPoint, flip *time.Time) []chart {
+// charts returns the curves of lag and speed. A deployment that ran for long after it caught up gets two of each: the
+// beginning and the whole time.
+func charts(points []ledger.LagPoint, flip *time.Time) []chart {
 	if len(points) < 2 {
 		return nil
 	}
 	var out []chart
 	origin := points[0].At
-	add := func(points []reprocess.LagPoint, suffix string) {
-		lag := newChart(origin, points, "Records behind"+suffix, func(p reprocess.LagPoint) *float64 { return whole(p.LagRecords) }, func(v float64) string { return render.Count(int64(v)) })
-		rate := newChart(origin, points, "Records read a second"+suffix, func(p reprocess.LagPoint) *float64 { return p.RecordsPerSecond }, func(v float64) string { return strings.TrimSuffix(render.Rate(&v), "/s") })
+	add := func(points []ledger.LagPoint, suffix string) {
+		lag := newChart(origin, points, "Records behind"+suffix,
+			func(p ledger.LagPoint) *float64 { return whole(p.LagRecords) }, func(v float64) string {
+				return render.Count(int64(v))
+			})
+		rate := newChart(origin, points, "Records read a second"+suffix,
+			func(p ledger.LagPoint) *float64 { return p.RecordsPerSecond }, func(v float64) string {
+				return strings.TrimSuffix(render.Rate(&v), "/s")
+			})
 		lag.flip(points, flip)
 		out = append(out, lag)
-		if rate.Line != "" && rate.Peak != "0" { // else it was over before a speed was measured
+		if rate.Line != "" && rate.Peak != "0" { // otherwise no speed was measured
 			rate.flip(points, flip)
 			out = append(out, rate)
 		}
 	}
 	if n := beginning(points); n > 1 && len(points)-n > 0 {
-		add(points[:n], ", until it was caught up")
+		add(points[:n], ", until caught up")
 		add(points[n-1:], ", since then")
 		return out
 	}
@@ -75,9 +82,9 @@ func charts(points []reprocess.LagPoint, flip *time.Time) []chart {
 	return out
 }
 
-// beginning is how many points show a deployment until a little after it was first caught up, when that is less than a quarter of the
-// time; else 0.
-func beginning(points []reprocess.LagPoint) int {
+// beginning returns the number of points up to shortly after the deployment first caught up if these cover less than a
+// quarter of the time, otherwise 0.
+func beginning(points []ledger.LagPoint) int {
 	start, all := points[0].At, points[len(points)-1].At.Sub(points[0].At)
 	for _, p := range points {
 		if p.Phase != job.CaughtUp && p.Phase != job.Verified && p.Phase != job.Live {
@@ -104,7 +111,9 @@ func whole(n *int64) *float64 {
 	return &v
 }
 
-func newChart(origin time.Time, points []reprocess.LagPoint, title string, value func(reprocess.LagPoint) *float64, words func(float64) string) chart {
+func newChart(origin time.Time, points []ledger.LagPoint, title string, value func(ledger.LagPoint) *float64,
+	words func(float64) string,
+) chart {
 	c := chart{Title: title, Width: chartWidth, Height: chartHeight}
 	start, span := points[0].At, points[len(points)-1].At.Sub(points[0].At)
 	top := 0.0
@@ -122,13 +131,15 @@ func newChart(origin time.Time, points []reprocess.LagPoint, title string, value
 	for i := range 5 {
 		v := top * float64(i) / 4
 		c.Ticks = append(c.Ticks, tick{y(v), words(v)})
-		c.Marks = append(c.Marks, tick{float64(chartWidth * i / 4), "+" + render.Duration(start.Sub(origin)+span*time.Duration(i)/4)})
+		c.Marks = append(c.Marks, tick{
+			float64(chartWidth * i / 4), "+" + render.Duration(start.Sub(origin)+span*time.Duration(i)/4),
+		})
 	}
 	return c
 }
 
-// flip marks when readers were given the version, when that lies in the time of the points or right behind it.
-func (c *chart) flip(points []reprocess.LagPoint, at *time.Time) {
+// flip adds the mark of the flip if it falls into the time of the points or shortly after.
+func (c *chart) flip(points []ledger.LagPoint, at *time.Time) {
 	start, end := points[0].At, points[len(points)-1].At
 	span := end.Sub(start)
 	if at == nil || at.Before(start) || at.Sub(end) > span/5 {
@@ -138,8 +149,10 @@ func (c *chart) flip(points []reprocess.LagPoint, at *time.Time) {
 	c.Flip = &flipMark{At: x, Late: x > chartWidth-nameRoom}
 }
 
-// trace draws the line and the area below it.
-func (c *chart) trace(points []reprocess.LagPoint, value func(reprocess.LagPoint) *float64, x func(time.Time) float64, y func(float64) float64) {
+// trace draws the line and fills the area below it.
+func (c *chart) trace(points []ledger.LagPoint, value func(ledger.LagPoint) *float64, x func(time.Time) float64,
+	y func(float64) float64,
+) {
 	var line, area strings.Builder
 	from := -1.0
 	last := 0.0
@@ -167,8 +180,8 @@ func (c *chart) trace(points []reprocess.LagPoint, value func(reprocess.LagPoint
 	c.Line, c.Area = line.String(), area.String()
 }
 
-// bands are the phases behind the curve.
-func (c *chart) bands(points []reprocess.LagPoint, x func(time.Time) float64) {
+// bands adds the phases behind the curve.
+func (c *chart) bands(points []ledger.LagPoint, x func(time.Time) float64) {
 	for i, p := range points {
 		if i > 0 && p.Phase == points[i-1].Phase {
 			continue
@@ -186,7 +199,7 @@ func (c *chart) bands(points []reprocess.LagPoint, x func(time.Time) float64) {
 	}
 }
 
-// nice is the next number above v of the form 1, 2, 4 or 8 times a power of ten, so that its quarters are round.
+// nice returns the next number above v of the form 1, 2, 4 or 8 times a power of ten, whose quarters are round numbers.
 func nice(v float64) float64 {
 	if v <= 4 {
 		return 4

@@ -4,35 +4,37 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/checks"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// difference is what a diff check found, as the page shows it.
+// difference is the result of a diff check, prepared for the page.
 type difference struct {
 	Check string
-	reprocess.Diff
+	checks.Diff
 	Parts    []part
 	Examples []differing
 }
 
-// part is a number of keys of one kind.
+// part is the number of keys of one kind.
 type part struct {
 	Name  string
 	Keys  int64
-	Share float64 // in percent of all
+	Share float64 // percentage of all keys
 	Class string
 }
 
-// differing is one key with other values, or that one version lacks: A and B are its columns there, one a line; empty: it lacks the key.
+// differing is one key whose values differ or that one version lacks. A and B are its columns in each version, one per
+// line; empty if that version lacks the key.
 type differing struct {
 	Key  string
 	A, B string
 }
 
-// differences are those of the checks that compare versions.
-func differences(checks []reprocess.CheckStatus) []difference {
+// differences returns the results of the checks that compare versions.
+func differences(all []status.Check) []difference {
 	var out []difference
-	for _, c := range checks {
+	for _, c := range all {
 		if c.Diff == nil {
 			continue
 		}
@@ -51,15 +53,17 @@ func differences(checks []reprocess.CheckStatus) []difference {
 			if len(columns) == 0 {
 				columns = d.Columns
 			}
-			d.Examples = append(d.Examples, differing{Key: fields(e.Key, d.Keys), A: fields(e.A, columns), B: fields(e.B, columns)})
+			d.Examples = append(d.Examples, differing{
+				Key: fields(e.Key, d.Keys), A: fields(e.A, columns), B: fields(e.B, columns),
+			})
 		}
 		out = append(out, d)
 	}
 	return out
 }
 
-// fields are the named fields of a JSON object, or the values of an array with these names, one a line; anything else stands as it is,
-// and null is nothing.
+// fields formats the named fields of a JSON object, or an array's values under these names, one per line. Other values
+// are returned unchanged, null as "".
 func fields(text json.RawMessage, names []string) string {
 	var object map[string]json.RawMessage
 	var values []json.RawMessage
@@ -86,7 +90,7 @@ func named(object map[string]json.RawMessage, names []string) string {
 	return strings.Join(out, "\n")
 }
 
-// plain is a JSON value, a text without its quotes.
+// plain returns a JSON value as text; a string without its quotes.
 func plain(value json.RawMessage) string {
 	var text string
 	if err := json.Unmarshal(value, &text); err == nil && text != "" {

@@ -1,3 +1,3 @@
-// Package report makes the report of one deployment: what was planned, how it went, what was checked and who did it, as one JSON
-// document and as one HTML page that needs no network and no script. It reads nothing: what is in a report is given to it.
+// Package report renders the report of one deployment as a JSON document and as an HTML page that needs no network and
+// no script: the plan, the progress, the checks and who did what. It does no I/O; the caller supplies the data.
 package report

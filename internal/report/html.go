@@ -14,26 +14,26 @@ import (
 //go:embed page.html
 var pageText string
 
-// page is a report as the template wants it.
+// page is the data of the HTML template.
 type page struct {
 	Report
-	Tone        string // good, warn or bad
-	Took        string // from the stage to the flip, or to the end; empty while there is neither
+	Tone        string // "good", "warn" or "bad"
+	Took        string // from stage to flip or end; empty before either
 	Charts      []chart
 	Steps       []step
 	Differences []difference
-	Lines       []changedLine // of the job file
+	Lines       []changedLine // differences of the job file
 }
 
-// step is one part of the time that a version took.
+// step is one step of a version's life with its duration.
 type step struct {
 	Name    string
 	Seconds float64
 	Text    string
-	Share   float64 // of the longest, in percent
+	Share   float64 // percentage of the longest step
 }
 
-// HTML prints a report as one page: no script, nothing from elsewhere, light or dark as the reader's machine is.
+// HTML writes a report as one page without scripts or external resources. It follows the reader's light or dark mode.
 func HTML(w io.Writer, r Report) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"count": render.Count, "time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
@@ -45,7 +45,8 @@ func HTML(w io.Writer, r Report) error {
 		return fmt.Errorf("report page: %w", err)
 	}
 	p := page{
-		Report: r, Tone: r.tone(), Took: r.took(), Charts: charts(r.Lag, r.PromotedAt), Steps: r.steps(), Differences: differences(r.Checks),
+		Report: r, Tone: r.tone(), Took: r.took(), Charts: charts(r.Lag, r.PromotedAt), Steps: r.steps(),
+		Differences: differences(r.Checks),
 	}
 	if r.PreviousFile != "" {
 		p.Lines = compareLines(r.PreviousFile, r.File)
@@ -69,7 +70,7 @@ func (r Report) tone() string {
 func (r Report) took() string {
 	switch {
 	case r.PromotedAt != nil:
-		return render.Duration(r.PromotedAt.Sub(r.CreatedAt)) + " until it was promoted"
+		return render.Duration(r.PromotedAt.Sub(r.CreatedAt)) + " until promoted"
 	case r.EndedAt != nil:
 		return render.Duration(r.EndedAt.Sub(r.CreatedAt)) + " until it ended"
 	}
@@ -94,7 +95,13 @@ func (r Report) steps() []step {
 		name    string
 		seconds *float64
 	}{
-		{"start", t.Start}, {"replay", t.Replay}, {"build", t.Build}, {"index", t.Index}, {"analyze", t.Analyze}, {"catch up", t.CatchUp}, {"flip", t.Flip},
+		{"start", t.Start},
+		{"replay", t.Replay},
+		{"build", t.Build},
+		{"index", t.Index},
+		{"analyze", t.Analyze},
+		{"catch up", t.CatchUp},
+		{"flip", t.Flip},
 	} {
 		if s.seconds != nil {
 			out = append(out, step{Name: s.name, Seconds: *s.seconds, Text: render.Seconds(s.seconds)})

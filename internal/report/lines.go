@@ -2,18 +2,19 @@ package report
 
 import "strings"
 
-// changedLine is one line of the comparison of two texts.
+// changedLine is one line of a text diff.
 type changedLine struct {
-	Sign string // "+", "-", a space, or "⋯" where lines that are the same are left out
+	Sign string // "+", "-", a space, or "⋯" for omitted equal lines
 	Text string
 }
 
 const (
-	around   = 3         // lines that are the same, shown on both sides of a change
-	mostWork = 4_000_000 // pairs of lines that are compared; beyond it everything between the first and the last change is replaced
+	around = 3 // equal lines shown before and after a change
+	// largest number of line pairs compared; beyond it everything from the first to the last change is shown as replaced
+	mostWork = 4_000_000
 )
 
-// compareLines is what turns one text into another, line by line, with a few lines around each change; nil when they are the same.
+// compareLines returns the line diff of two texts with a few lines of context, or nil if they are equal.
 func compareLines(from, to string) []changedLine {
 	a, b := linesOf(from), linesOf(to)
 	head := 0
@@ -45,12 +46,12 @@ func linesOf(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// replaced turns a into b by the longest common subsequence of their lines.
+// replaced returns the diff of a and b by the longest common subsequence of their lines.
 func replaced(a, b []string) []changedLine {
 	var out []changedLine
 	i, j := 0, 0
 	if len(a)*len(b) <= mostWork {
-		common := make([][]int32, len(a)+1) // of a[i:] and b[j:]
+		common := make([][]int32, len(a)+1) // length for a[i:] and b[j:]
 		for i := range common {
 			common[i] = make([]int32, len(b)+1)
 		}
@@ -86,7 +87,7 @@ func replaced(a, b []string) []changedLine {
 	return out
 }
 
-// near leaves out what is the same and far from a change.
+// near drops equal lines that are far from a change.
 func near(all []changedLine) []changedLine {
 	keep := make([]bool, len(all))
 	for i, l := range all {

@@ -15,7 +15,9 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/checks"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 var start = time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
@@ -26,27 +28,27 @@ func sample() Report {
 		Schema: Schema, At: start.Add(2 * time.Hour), Job: "pageviews", Team: "growth", View: "public.pageviews_hourly", Version: "v3", Previous: new("v2"),
 		Hash: "0123456789ab", Deployment: 7, State: job.Observing, Phase: job.Live, By: "ann@build", GitRevision: "4f2a9c01d3e8+",
 		CreatedAt: start, PromotedAt: new(start.Add(50 * time.Minute)), Records: 10_000_000, DeadLetters: 12,
-		Timings: reprocess.Timings{Start: new(0.4), Replay: new(58.2), Build: new(1.1), Index: new(0.2), Analyze: new(0.1), CatchUp: new(10.3), Flip: new(0.02)},
+		Timings: ledger.Timings{Start: new(0.4), Replay: new(58.2), Build: new(1.1), Index: new(0.2), Analyze: new(0.1), CatchUp: new(10.3), Flip: new(0.02)},
 		Plan: Plan{
 			Changes:    []job.Change{{Path: "query", From: "SELECT url, count(*) …", To: "SELECT lower(url) AS url, count(*) …"}},
 			Partitions: []Range{{"pageviews", 0, 0, 5_000_000}, {"pageviews", 1, 0, 5_000_000}}, Offsets: 10_000_000,
 		},
-		Checks: []reprocess.CheckStatus{
+		Checks: []status.Check{
 			{Name: "not_empty", Stage: "before", Outcome: "pass", At: new(start.Add(80 * time.Second)), Seconds: 0.01},
 			{Name: "close_to_live", Stage: "before", Outcome: "fail", Detail: "<b>31</b> of 400 rows differ", At: new(start.Add(80 * time.Second)), Seconds: 0.2, Diff: new(found())},
 			{Name: "never_ran", When: "after"},
 		},
-		Events:       []reprocess.PastEvent{{ID: 1, At: start, Kind: "deploy", Message: "staged as 0123456789ab", By: "ann@build"}},
+		Events:       []ledger.PastEvent{{ID: 1, At: start, Kind: "deploy", Message: "staged as 0123456789ab", By: "ann@build"}},
 		PreviousFile: "job: pageviews\nteam: growth\nsource:\n  topics: [pageviews]\n  columns: {url: text, ms: bigint}\nquery: |\n  SELECT url, count(*) AS views\n  FROM source\n  GROUP BY url\nserve:\n  view: public.pageviews_hourly\nkeep_old: 24h\n",
 		File:         "job: pageviews\nteam: growth\nsource:\n  topics: [pageviews]\n  columns: {url: text, ms: bigint}\nquery: |\n  SELECT lower(url) AS url, count(*) AS views\n  FROM source\n  WHERE 1 < 2\n  GROUP BY url\nserve:\n  view: public.pageviews_hourly\nkeep_old: 24h\n",
 	}
 	for i := range 180 {
 		at := time.Duration(i) * time.Second
-		p := reprocess.LagPoint{At: start.Add(at), Phase: job.Replaying, LagRecords: new(int64(10_000_000 - 160_000*i)), RecordsPerSecond: new(170_000.0 + 20_000*float64(i%7))}
+		p := ledger.LagPoint{At: start.Add(at), Phase: job.Replaying, LagRecords: new(int64(10_000_000 - 160_000*i)), RecordsPerSecond: new(170_000.0 + 20_000*float64(i%7))}
 		switch {
 		case i > 75:
 			at += time.Duration(i-75) * 30 * time.Second
-			p = reprocess.LagPoint{At: start.Add(at), Phase: job.Verified, LagRecords: new(int64(300 + 41*(i%9))), RecordsPerSecond: new(2000.0)}
+			p = ledger.LagPoint{At: start.Add(at), Phase: job.Verified, LagRecords: new(int64(300 + 41*(i%9))), RecordsPerSecond: new(2000.0)}
 		case i > 60:
 			p.Phase, p.LagRecords = job.CatchingUp, new(int64(400_000-26_000*(i-60)))
 		case i > 20 && i < 26:
@@ -57,13 +59,13 @@ func sample() Report {
 	return r
 }
 
-// found is what the diff check of the sample found.
-func found() reprocess.Diff {
-	return reprocess.Diff{
+// found returns the differences that the sample's diff check found.
+func found() checks.Diff {
+	return checks.Diff{
 		A: "v2", B: "v3", Keys: []string{"url"}, Columns: []string{"views", "total_ms"}, OnlyA: 8, OnlyB: 2, Changed: 21, Same: 369,
-		Examples: []reprocess.DiffExample{
-			{Kind: reprocess.Changed, Key: []byte(`["/a<b>"]`), Columns: []string{"views"}, A: []byte(`{"url":"/a<b>","views":9007199254740993,"total_ms":5}`), B: []byte(`{"url":"/a<b>","views":12,"total_ms":5}`)},
-			{Kind: reprocess.OnlyA, Key: []byte(`["/A"]`), A: []byte(`{"url":"/A","views":3,"total_ms":null}`), B: []byte(`null`)},
+		Examples: []checks.Example{
+			{Kind: checks.Changed, Key: []byte(`["/a<b>"]`), Columns: []string{"views"}, A: []byte(`{"url":"/a<b>","views":9007199254740993,"total_ms":5}`), B: []byte(`{"url":"/a<b>","views":12,"total_ms":5}`)},
+			{Kind: checks.OnlyA, Key: []byte(`["/A"]`), A: []byte(`{"url":"/A","views":3,"total_ms":null}`), B: []byte(`null`)},
 		},
 	}
 }
@@ -85,8 +87,8 @@ func TestThePageStandsAlone(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"pageviews v3", "prefers-color-scheme: dark", "ann@build", "4f2a9c01d3e8&#43;", "&lt;b&gt;31&lt;/b&gt; of 400 rows differ", `<span class="add">+   WHERE 1 &lt; 2</span>`, "url /a&lt;b&gt;", "views 9007199254740993", "<b>369</b> the same", "no such key", "50m until it was promoted", ">promoted</text>", "10,000,000",
-		"Records behind, until it was caught up", "Records behind, since then", `<td class="bad">fail`,
+		"pageviews v3", "prefers-color-scheme: dark", "ann@build", "4f2a9c01d3e8&#43;", "&lt;b&gt;31&lt;/b&gt; of 400 rows differ", `<span class="add">+   WHERE 1 &lt; 2</span>`, "url /a&lt;b&gt;", "views 9007199254740993", "<b>369</b> the same", "no such key", "50m until promoted", ">promoted</text>", "10,000,000",
+		"Records behind, until caught up", "Records behind, since then", `<td class="bad">fail`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
@@ -120,10 +122,10 @@ func TestAnEmptyReportIsAPageAndADocument(t *testing.T) {
 }
 
 func TestACurveHasGapsWhereNothingIsKnown(t *testing.T) {
-	point := func(second int, lag *int64, phase job.Phase) reprocess.LagPoint {
-		return reprocess.LagPoint{At: start.Add(time.Duration(second) * time.Second), LagRecords: lag, Phase: phase}
+	point := func(second int, lag *int64, phase job.Phase) ledger.LagPoint {
+		return ledger.LagPoint{At: start.Add(time.Duration(second) * time.Second), LagRecords: lag, Phase: phase}
 	}
-	all := charts([]reprocess.LagPoint{
+	all := charts([]ledger.LagPoint{
 		point(0, new(int64(8)), job.Replaying), point(1, new(int64(4)), job.Replaying), point(2, nil, job.Replaying), point(3, new(int64(2)), job.CaughtUp),
 		point(4, new(int64(0)), job.CaughtUp),
 	}, new(start.Add(3*time.Second)))

@@ -1,3 +1,3 @@
-// Package sample reads a few records out of a log: the oldest and the newest ones to try a query on, or pieces spread over
-// a range to estimate what all of it holds.
+// Package sample reads a few records from a log: the oldest and newest ones to test a query on, or pieces spread over a
+// range to estimate the contents of the whole range.
 package sample

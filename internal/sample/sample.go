@@ -12,10 +12,10 @@ import (
 	"github.com/kappactl/kappactl/internal/kafka"
 )
 
-// Patience is how long the brokers may give nothing before a sample ends with what it has.
+// Patience is how long a sample waits for brokers that return nothing before it ends with what it has.
 const Patience = 5 * time.Second
 
-// Piece is what was read of one partition: the offsets of the range, of which records were committed data.
+// Piece is what was read from one partition: an offset range and its committed records.
 type Piece struct {
 	job.Partition
 	job.Range
@@ -23,34 +23,48 @@ type Piece struct {
 	Bytes   int64 // of keys and values
 }
 
-// Reader reads pieces. One goroutine owns it.
+// Reader reads samples. One goroutine owns it.
 type Reader struct {
 	client  *kgo.Client
-	fetcher *kafka.Fetcher
+	fetcher Fetcher
 	now     func() time.Time
 }
 
-// NewReader makes a reader. It opens no connection; Close ends it.
+// Fetcher fetches records for cursors: from the log, or from the log and the archive.
+type Fetcher interface {
+	Fetch(ctx context.Context, cursors []kafka.Cursor) ([]kafka.Fetched, error)
+	Close()
+}
+
+// Through replaces the reader's fetcher with the one that wrap returns for it.
+func (r *Reader) Through(wrap func(*kafka.Fetcher) Fetcher) {
+	if f, ok := r.fetcher.(*kafka.Fetcher); ok {
+		r.fetcher = wrap(f)
+	}
+}
+
+// NewReader creates a reader. It opens no connection until the first read. Close closes its connections.
 func NewReader(c kafka.Config, now func() time.Time) (*Reader, error) {
 	client, err := kafka.NewClient(c)
 	if err != nil {
 		return nil, err
 	}
-	return &Reader{client: client, fetcher: kafka.NewFetcher(client, kafka.FetchConfig{MaxPartitionBytes: 256 << 10, MaxBytes: 4 << 20}), now: now}, nil
+	return &Reader{client: client, fetcher: kafka.NewFetcher(client,
+		kafka.FetchConfig{MaxPartitionBytes: 256 << 10, MaxBytes: 4 << 20}), now: now}, nil
 }
 
-// Close ends the connections.
+// Close closes the connections.
 func (r *Reader) Close() {
 	r.fetcher.Close()
 	r.client.Close()
 }
 
-// Oldest reads up to n records from the start of the ranges, an even share of each.
+// Oldest reads up to n records from the start of the ranges, an equal share from each.
 func (r *Reader) Oldest(ctx context.Context, ranges []job.Frozen, n int) ([]Piece, error) {
 	return r.read(ctx, ranges, n)
 }
 
-// Newest reads up to n records up to the end of the ranges, an even share of each.
+// Newest reads up to n records from the end of the ranges, an equal share from each.
 func (r *Reader) Newest(ctx context.Context, ranges []job.Frozen, n int) ([]Piece, error) {
 	share := int64(n / max(1, len(ranges)))
 	tails := make([]job.Frozen, len(ranges))
@@ -61,7 +75,8 @@ func (r *Reader) Newest(ctx context.Context, ranges []job.Frozen, n int) ([]Piec
 	return r.read(ctx, tails, n)
 }
 
-// Spread reads pieces of up to n records each at that many places of every range, the first of them its start.
+// Spread reads up to n records at each of the given number of places in every range. The first place is the range's
+// start.
 func (r *Reader) Spread(ctx context.Context, ranges []job.Frozen, places, n int) ([]Piece, error) {
 	var out []Piece
 	for place := range places {
@@ -82,7 +97,7 @@ func (r *Reader) Spread(ctx context.Context, ranges []job.Frozen, places, n int)
 	return out, nil
 }
 
-// read reads from the start of every range, until each has its share of n records, has ended, or cannot be read.
+// read reads from the start of every range until the range has its share of n records, ends or cannot be read.
 func (r *Reader) read(ctx context.Context, ranges []job.Frozen, n int) ([]Piece, error) {
 	pieces := make([]Piece, len(ranges))
 	index := map[job.Partition]int{}
@@ -98,7 +113,9 @@ func (r *Reader) read(ctx context.Context, ranges []job.Frozen, n int) ([]Piece,
 		cursors := make([]kafka.Cursor, 0, len(open))
 		for i := range ranges {
 			if open[i] {
-				cursors = append(cursors, kafka.Cursor{Partition: ranges[i].Partition, Next: pieces[i].To, LeaderEpoch: ranges[i].LeaderEpoch})
+				cursors = append(cursors, kafka.Cursor{
+					Partition: ranges[i].Partition, Next: pieces[i].To, LeaderEpoch: ranges[i].LeaderEpoch,
+				})
 			}
 		}
 		if len(cursors) == 0 {
@@ -114,7 +131,7 @@ func (r *Reader) read(ctx context.Context, ranges []job.Frozen, n int) ([]Piece,
 			switch {
 			case !known:
 			case f.Err != nil && kafka.Final(f.Err):
-				open[i], moved = false, true // it is gone by now: the others still say something
+				open[i], moved = false, true // truncated meanwhile: the other ranges can still be read
 			case f.Err != nil:
 				last = f.Err
 			default:
@@ -125,12 +142,12 @@ func (r *Reader) read(ctx context.Context, ranges []job.Frozen, n int) ([]Piece,
 		if moved {
 			since = r.now()
 		} else if r.now().Sub(since) > Patience {
-			return pieces, fmt.Errorf("sample the log: nothing came for %s: %w", Patience, last)
+			return pieces, fmt.Errorf("sample the log: no data for %s: %w", Patience, last)
 		}
 	}
 }
 
-// take adds what was fetched, up to offset to and up to n records, and says whether the piece grew.
+// take adds fetched records below offset to, up to n records in all, and reports whether the piece advanced.
 func (p *Piece) take(f kafka.Fetched, to int64, n int) bool {
 	before, next := p.To, min(f.Next, to)
 	for _, rec := range f.Records {
@@ -148,7 +165,7 @@ func (p *Piece) take(f kafka.Fetched, to int64, n int) bool {
 	return p.To > before
 }
 
-// Records are those of all pieces, each once.
+// Records returns the records of all pieces without duplicates.
 func Records(pieces ...[]Piece) []*kgo.Record {
 	type place struct {
 		topic     string

@@ -1,5 +1,5 @@
-// Command testservers runs a command with one PostgreSQL server and one Kafka broker for all of it, and ends both by
-// their pid when it is over. make test runs go test with it, so that not every package starts servers of its own.
+// Command testservers runs a command with one PostgreSQL server, one Kafka broker and one S3 gateway for all of it, and ends them
+// when it is over. make test runs go test with it, so that not every package starts servers of its own.
 //
 //	go run ./internal/testservers go test ./...
 package main
@@ -16,6 +16,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/kafkatest"
 	"github.com/kappactl/kappactl/internal/pgtest"
+	"github.com/kappactl/kappactl/internal/s3test"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -47,6 +48,17 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "testservers: THE TESTS AGAINST REAL KAFKA WILL BE SKIPPED:", err)
 	default:
 		fmt.Fprintln(os.Stderr, "testservers: Kafka:", err)
+		return 1
+	}
+	gateway, err := s3test.Launch()
+	switch {
+	case err == nil:
+		defer gateway.Stop()
+		env = append(env, gateway.Setting())
+	case s3test.Skipped(err):
+		fmt.Fprintln(os.Stderr, "testservers: THE TESTS AGAINST S3 WILL BE SKIPPED:", err)
+	default:
+		fmt.Fprintln(os.Stderr, "testservers: S3 gateway:", err)
 		return 1
 	}
 	return command(ctx, args, env)

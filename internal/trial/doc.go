@@ -1,11 +1,12 @@
-// Package trial runs the tests that stand in a job file: given records, the rows that come out are compared with those
-// expected.
+// Package trial runs the tests of a job file: it compares the rows that the given records produce with the expected
+// rows.
 //
-// Records go through the decoder of the job's format and the query runs in the engine that agents use, without broker or
-// database (DuckDB). With a database each record is a part of its own, merged and finished by PostgreSQL in temporary
-// tables, and the rows are those that the view would show: with serve.columns and serve.where.
+// Records go through the decoder of the job's format, and the query runs in DuckDB, the engine that agents use; this
+// needs no broker and no database. With a database each record is also a part of its own, which PostgreSQL merges and
+// finishes in temporary tables. The rows are then those that the view would show, with serve.columns and serve.where.
 //
-// Given records have offsets in their order, from 0, and what is not said is not there: no timestamp, no key, no headers.
-// They are of partition 0 of the first topic unless they say otherwise. Values are compared as values of their column's type: "2026-01-01T10:00:00Z" is any spelling of that moment. Columns
-// that an expected row does not name are not compared.
+// Given records have offsets in their order, from 0. Fields that a test does not state are absent: timestamp, key,
+// headers. Records belong to partition 0 of the first topic unless the test states another. Values are compared as
+// values of the column's type: "2026-01-01T10:00:00Z" matches every spelling of that instant. Columns that an expected
+// row does not name are not compared.
 package trial

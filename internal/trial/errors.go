@@ -10,14 +10,15 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 )
 
-// testError is a fault of the test or of the SQL that it runs: the test fails, the others go on.
+// testError is a fault of a test, or of the SQL that it runs. The test fails; the others still run.
 type testError struct{ text string }
 
 func (e *testError) Error() string { return e.text }
 
 func failf(format string, args ...any) error { return &testError{fmt.Sprintf(format, args...)} }
 
-// servedError tells SQL of the job file that PostgreSQL refuses from a database that fails.
+// servedError turns an error caused by SQL of the job file into a testError and returns errors of the database
+// unchanged.
 func servedError(err error) error {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
@@ -26,7 +27,7 @@ func servedError(err error) error {
 	return err
 }
 
-// failure is what a test's own fault says.
+// failure returns the text of an error that is the fault of the test.
 func failure(err error) (string, bool) {
 	var own *testError
 	var exec *query.ExecError

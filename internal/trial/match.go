@@ -8,37 +8,37 @@ import (
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/law"
+	"github.com/kappactl/kappactl/internal/mergecheck"
 )
 
-// Kind says how a row differs.
+// Kind tells how a row differs.
 type Kind string
 
 // The kinds of difference.
 const (
-	Missing    Kind = "missing"    // expected, and did not come out
-	Unexpected Kind = "unexpected" // came out, and no row expects it
-	Changed    Kind = "changed"    // other values under the same key
+	Missing    Kind = "missing"    // expected, but not in the result
+	Unexpected Kind = "unexpected" // in the result, but not expected
+	Changed    Kind = "changed"    // same key, other values
 )
 
-// Difference is one row that differs. nil is NULL.
+// Difference is one row that differs. A nil value is NULL.
 type Difference struct {
 	Kind    Kind               `json:"kind"`
-	Row     map[string]*string `json:"row"`     // the expected row, else the one that came out
-	Columns map[string]Values  `json:"columns"` // of a changed row: those that differ
+	Row     map[string]*string `json:"row"`     // the expected row, or the unexpected one
+	Columns map[string]Values  `json:"columns"` // columns of a changed row that differ
 }
 
-// Values are two values of one column; nil is NULL.
+// Values holds the expected and the actual value of one column; nil is NULL.
 type Values struct {
 	Want *string `json:"want"`
 	Got  *string `json:"got"`
 }
 
-// expected is one row of expect: the columns that it names, as indexes of the result's columns.
+// expected is one expected row: values by index of the result column, only for the columns that the test names.
 type expected map[int]*string
 
-// expect spells the expected rows as the engine spells its own. Columns of the view that this engine does not have are
-// left out, and said.
+// expect converts the expected rows to the engine's spelling. It leaves out view columns that this engine does not
+// compute and records them as unseen.
 func (r *run) expect(columns []job.ViewColumn, convert func(int, any) (string, error)) ([]expected, error) {
 	var out []expected
 	left := map[string]bool{}
@@ -51,14 +51,16 @@ func (r *run) expect(columns []job.ViewColumn, convert func(int, any) (string, e
 				left[name] = true
 				continue
 			case i < 0:
-				return nil, failf("expect[%d] names %q, which is no column of the result: %s", n, name, nameList(columns))
+				return nil, failf("expect[%d] names column %q, which the result does not have; its columns are %s", n, name,
+					nameList(columns))
 			case row[name] == nil:
 				e[i] = nil
 				continue
 			}
 			text, err := convert(i, row[name])
 			if err != nil {
-				return nil, failf("expect[%d]: %s is not a value of column %q (%s)", n, plainText(row[name], ""), name, columns[i].Type)
+				return nil, failf("expect[%d]: %s is not a value of column %q (%s)", n, plainText(row[name], ""), name,
+					columns[i].Type)
 			}
 			e[i] = &text
 		}
@@ -72,7 +74,7 @@ func (r *run) computed(name string) bool {
 	return slices.ContainsFunc(r.compiled.Layout.View, func(v job.ViewColumn) bool { return v.Computed && v.Name == name })
 }
 
-// unseen says what only PostgreSQL can judge.
+// unseen records which columns and conditions only PostgreSQL can evaluate.
 func (r *run) unseen(columns map[string]bool) {
 	if r.result.Engine == PostgreSQL {
 		return
@@ -95,8 +97,8 @@ func nameList(columns []job.ViewColumn) string {
 	return strings.Join(names, ", ")
 }
 
-// judge matches expected rows with those that came out.
-func (r *run) judge(columns []job.ViewColumn, want []expected, got []law.Row) {
+// judge matches the expected rows with the actual ones and records the differences.
+func (r *run) judge(columns []job.ViewColumn, want []expected, got []mergecheck.Row) {
 	r.result.Rows = len(got)
 	of := match(len(want), len(got), func(w, g int) bool { return fits(columns, want[w], got[g]) })
 	taken := make([]bool, len(got))
@@ -121,19 +123,23 @@ func (r *run) judge(columns []job.ViewColumn, want []expected, got []law.Row) {
 			r.result.Differences = append(r.result.Differences, changed(columns, want[w], got[near]))
 			continue
 		}
-		r.result.Differences = append(r.result.Differences, Difference{Kind: Missing, Row: want[w].named(columns), Columns: map[string]Values{}})
+		r.result.Differences = append(r.result.Differences, Difference{
+			Kind: Missing, Row: want[w].named(columns), Columns: map[string]Values{},
+		})
 	}
 	for g, used := range taken {
-		// Without PostgreSQL a row that nobody expects may be one that serve.where hides.
+		// Without PostgreSQL, serve.where may hide a row that is not expected.
 		if !used && (r.result.Engine == PostgreSQL || r.spec.Serve.Where == "") {
-			r.result.Differences = append(r.result.Differences, Difference{Kind: Unexpected, Row: named(columns, got[g]), Columns: map[string]Values{}})
+			r.result.Differences = append(r.result.Differences, Difference{
+				Kind: Unexpected, Row: named(columns, got[g]), Columns: map[string]Values{},
+			})
 		}
 	}
 	r.result.OK = len(r.result.Differences) == 0
 }
 
-// match gives each of n left ones a right one of its own where ok allows, as many as can be (augmenting paths); -1 where
-// there is none.
+// match assigns to each of n left items a distinct right item that ok allows, as many as possible (augmenting paths),
+// or -1.
 func match(n, m int, ok func(left, right int) bool) []int {
 	of, by := make([]int, n), make([]int, m)
 	for i := range by {
@@ -166,7 +172,7 @@ func match(n, m int, ok func(left, right int) bool) []int {
 	return of
 }
 
-func fits(columns []job.ViewColumn, want expected, got law.Row) bool {
+func fits(columns []job.ViewColumn, want expected, got mergecheck.Row) bool {
 	for i, w := range want {
 		if !same(columns[i], w, got[i]) {
 			return false
@@ -175,8 +181,8 @@ func fits(columns []job.ViewColumn, want expected, got law.Row) bool {
 	return true
 }
 
-// sameKey says that the row has the key that is expected; a row that names no key column is near to none.
-func sameKey(columns []job.ViewColumn, want expected, got law.Row) bool {
+// sameKey reports whether the row has the expected key. It is false if the expected row names no key column.
+func sameKey(columns []job.ViewColumn, want expected, got mergecheck.Row) bool {
 	keys, keyed := 0, false
 	for i, c := range columns {
 		if !c.Key {
@@ -198,10 +204,10 @@ func same(c job.ViewColumn, a, b *string) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return *a == *b || law.SameNumber(c, *a, *b)
+	return *a == *b || mergecheck.SameNumber(c, *a, *b)
 }
 
-func changed(columns []job.ViewColumn, want expected, got law.Row) Difference {
+func changed(columns []job.ViewColumn, want expected, got mergecheck.Row) Difference {
 	d := Difference{Kind: Changed, Row: want.named(columns), Columns: map[string]Values{}}
 	for i, w := range want {
 		if !same(columns[i], w, got[i]) {
@@ -219,7 +225,7 @@ func (e expected) named(columns []job.ViewColumn) map[string]*string {
 	return out
 }
 
-func named(columns []job.ViewColumn, row law.Row) map[string]*string {
+func named(columns []job.ViewColumn, row mergecheck.Row) map[string]*string {
 	out := map[string]*string{}
 	for i, c := range columns {
 		out[c.Name] = row[i]
@@ -227,7 +233,7 @@ func named(columns []job.ViewColumn, row law.Row) map[string]*string {
 	return out
 }
 
-// plainText is a value of a test as PostgreSQL reads it for a type.
+// plainText returns a value of a test as PostgreSQL's input syntax for a type.
 func plainText(v any, typ string) string {
 	switch v := v.(type) {
 	case string:

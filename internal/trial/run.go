@@ -4,46 +4,48 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/law"
+	"github.com/kappactl/kappactl/internal/mergecheck"
 	"github.com/kappactl/kappactl/internal/query"
 )
 
-// The engines that a test can run in.
+// The engines that run a test.
 const (
 	DuckDB     = "duckdb"
 	PostgreSQL = "postgresql"
 )
 
-// Result is how one test ended.
+// Result is the result of one test.
 type Result struct {
 	Name        string       `json:"name"`
 	Engine      string       `json:"engine"`
 	OK          bool         `json:"ok"`
-	Rows        int          `json:"rows"` // that came out
+	Rows        int          `json:"rows"` // number of actual rows
 	Differences []Difference `json:"differences"`
 	DeadLetters []DeadLetter `json:"dead_letters"`
-	// Error is why the test could not run to its end: the query fails on a record, or a value is not of its column's type.
+	// Error explains why the test did not finish: the query failed on a record, or a value does not have its column's
+	// type.
 	Error string `json:"error,omitempty"`
-	// Unseen says what this engine could not look at.
+	// Unseen names what this engine could not check.
 	Unseen string `json:"unseen,omitempty"`
 }
 
-// DeadLetter is a given record that cannot be processed; it counts nowhere.
+// DeadLetter is a given record that cannot be processed; it contributes to no row.
 type DeadLetter struct {
-	Record int    `json:"record"` // from 1, in the order of given
+	Record int    `json:"record"` // position in given, from 1
 	Reason string `json:"reason"`
 	Detail string `json:"detail"`
 }
 
-// Run runs every test of the job; merge is nil without a database. An error says that the tests could not be run, not that
-// one failed.
-func Run(ctx context.Context, spec *job.Spec, c *query.Compiled, merge *law.Deps) (results []Result, err error) {
-	r, err := law.NewRunner(ctx, spec, c)
+// Run runs every test of the job; merge is nil without a database. An error means that the tests could not run, not
+// that one failed.
+func Run(ctx context.Context, spec *job.Spec, c *query.Compiled, merge *mergecheck.Deps) (results []Result, err error) {
+	r, err := mergecheck.NewRunner(ctx, spec, c)
 	if err != nil {
 		return nil, err
 	}
@@ -62,34 +64,41 @@ func Run(ctx context.Context, spec *job.Spec, c *query.Compiled, merge *law.Deps
 	return results, nil
 }
 
-// run is one test under way.
+// run is the state of one test.
 type run struct {
-	*law.Runner
+	*mergecheck.Runner
 	spec     *job.Spec
 	compiled *query.Compiled
 	test     job.Test
 	result   Result
 }
 
-func (r *run) all(ctx context.Context, merge *law.Deps) error {
-	good, err := r.given(ctx)
+func (r *run) all(ctx context.Context, merge *mergecheck.Deps) error {
+	good, err := r.given(ctx, merge)
 	if err != nil {
 		return err
 	}
 	if bad := r.result.DeadLetters; len(bad) > 0 && r.spec.Source.OnError.Fail {
-		r.result.Error = fmt.Sprintf("record %d of given cannot be processed, and source.on_error is fail: %s", bad[0].Record, bad[0].Detail)
+		r.result.Error = fmt.Sprintf("record %d of given cannot be processed, and source.on_error is fail: %s", bad[0].Record,
+			bad[0].Detail)
 		return nil
 	}
-	var rows []law.Row
+	if text := r.deadLetterMismatch(); text != "" {
+		r.result.Error = text
+		return nil
+	}
+	var rows []mergecheck.Row
 	var want []expected
 	columns := r.compiled.Layout.View
 	if merge == nil {
 		columns = queryColumns(columns)
 		if rows, err = r.Answer(ctx, good); err == nil {
-			want, err = r.expect(columns, func(i int, v any) (string, error) { return r.Session().Convert(ctx, r.compiled, i, v) })
+			want, err = r.expect(columns, func(i int, v any) (string, error) {
+				return r.Session().Convert(ctx, r.compiled, i, v)
+			})
 		}
 	} else {
-		err = merge.In(ctx, r.Runner, 1, func(b *law.Bench) error {
+		err = merge.In(ctx, r.Runner, func(b *mergecheck.Bench) error {
 			if rows, columns, err = r.merged(ctx, b, good); err != nil {
 				return err
 			}
@@ -110,21 +119,30 @@ func (r *run) all(ctx context.Context, merge *law.Deps) error {
 	return nil
 }
 
-// given are the records of the test that can be processed.
-func (r *run) given(ctx context.Context) ([]*kgo.Record, error) {
+// given returns the records of the test that can be processed.
+func (r *run) given(ctx context.Context, merge *mergecheck.Deps) ([]*kgo.Record, error) {
 	records := make([]*kgo.Record, len(r.test.Given))
 	for i, g := range r.test.Given {
 		records[i] = r.record(i, g)
 	}
-	good, bad, err := r.Judge(ctx, records)
+	judge := r.Judge
+	if merge != nil {
+		judge = func(ctx context.Context, records []*kgo.Record) ([]*kgo.Record, []mergecheck.Rejected, error) {
+			return r.JudgeIn(ctx, *merge, records)
+		}
+	}
+	good, bad, err := judge(ctx, records)
 	for _, b := range bad {
-		d := DeadLetter{Record: int(b.Record.Offset) + 1, Reason: b.Reason, Detail: strings.TrimPrefix(b.Error(), b.Reason+": ")}
+		d := DeadLetter{
+			Record: int(b.Record.Offset) + 1, Reason: b.Reason, Detail: strings.TrimPrefix(b.Error(), b.Reason+": "),
+		}
 		r.result.DeadLetters = append(r.result.DeadLetters, d)
 	}
+	slices.SortFunc(r.result.DeadLetters, func(a, b DeadLetter) int { return a.Record - b.Record })
 	return good, err
 }
 
-// record is a given record as it would stand in the log.
+// record returns a given record as the log would hold it.
 func (r *run) record(i int, g job.Given) *kgo.Record {
 	out := &kgo.Record{Topic: g.Topic, Partition: g.Partition, Offset: int64(i)}
 	if g.Topic == "" {
@@ -145,8 +163,10 @@ func (r *run) record(i int, g job.Given) *kgo.Record {
 	return out
 }
 
-// merged is what the view would show, with the types of its columns.
-func (r *run) merged(ctx context.Context, b *law.Bench, records []*kgo.Record) ([]law.Row, []job.ViewColumn, error) {
+// merged returns the rows that the view would show, and its columns with their types.
+func (r *run) merged(ctx context.Context, b *mergecheck.Bench, records []*kgo.Record) ([]mergecheck.Row,
+	[]job.ViewColumn, error,
+) {
 	for i := range records {
 		if err := b.Merge(ctx, records[i:i+1]); err != nil {
 			return nil, nil, err

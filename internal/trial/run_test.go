@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/law"
+	"github.com/kappactl/kappactl/internal/mergecheck"
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/internal/trial"
@@ -44,8 +44,8 @@ func both(t *testing.T, text string, check func(t *testing.T, r []trial.Result))
 		t.Fatal(err)
 	}
 	pool, _ := pgtest.New(t)
-	merge := law.Deps{Pool: pool, Statements: speedlayer.Store{}, Views: serving.New(serving.Config{}), StagingColumn: speedlayer.StagingColumn}
-	for engine, deps := range map[string]*law.Deps{trial.DuckDB: nil, trial.PostgreSQL: &merge} {
+	merge := mergecheck.Deps{Pool: pool, Statements: speedlayer.Store{}, Views: serving.New(serving.Config{}), StagingColumn: speedlayer.StagingColumn}
+	for engine, deps := range map[string]*mergecheck.Deps{trial.DuckDB: nil, trial.PostgreSQL: &merge} {
 		t.Run(engine, func(t *testing.T) {
 			results, err := trial.Run(t.Context(), spec, c, deps)
 			if err != nil {
@@ -129,7 +129,7 @@ tests:
   - {name: no such column, given: [], expect: [{uurl: /a}]}
   - {name: no such value, given: [], expect: [{views: many}]}
 `, func(t *testing.T, results []trial.Result) {
-		for i, want := range []string{`expect[0] names "uurl", which is no column of the result: url, hour, views`, `expect[0]: many is not a value of column "views" (bigint)`} {
+		for i, want := range []string{`expect[0] names column "uurl", which the result does not have; its columns are url, hour, views`, `expect[0]: many is not a value of column "views" (bigint)`} {
 			if r := results[i]; r.OK || !strings.HasPrefix(r.Error, want) {
 				t.Errorf("%q, want %q", r.Error, want)
 			}
@@ -147,6 +147,30 @@ tests:
 			t.Errorf("%+v", r)
 		}
 	})
+}
+
+// TestATestStatesDeadLetters: bad records are set aside as in production, and a test says which.
+func TestATestStatesDeadLetters(t *testing.T) {
+	const job = `
+job: hits
+source: {topics: [hits], columns: {url: text, a: double precision, b: double precision, n: text}}
+query: "SELECT url, {x: a / b} AS r, CAST(n AS INTEGER) AS n FROM source"
+serve: {view: public.hits}
+tests:
+  - name: stated
+    given: ['{"url":"/a","a":1,"b":2,"n":"7"}', '{"url":"/b","a":1,"b":0,"n":"1"}', '{"url":"/c","a":1,"b":1,"n":"x"}', '{"url":1}']
+    expect: [{url: /a, n: 7}]
+    dead_letters: LETTERS
+`
+	for letters, want := range map[string]string{
+		"[2, 3, 4]": "", "[2, 3]": "record 4 of given becomes a dead letter", "[1, 2, 3, 4]": "dead_letters lists record 1 of given",
+	} {
+		both(t, strings.Replace(job, "LETTERS", letters, 1), func(t *testing.T, results []trial.Result) {
+			if r := results[0]; r.OK != (want == "") || !strings.Contains(r.Error, want) || len(r.DeadLetters) != 3 {
+				t.Errorf("%s: %+v", letters, r)
+			}
+		})
+	}
 }
 
 func TestTheConditionOfTheViewIsSeenByPostgreSQLOnly(t *testing.T) {

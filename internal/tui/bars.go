@@ -45,8 +45,8 @@ func (t theme) stroke(p pen, as tone, share float64, width int) string {
 	return t.paint(as, done) + t.paint(dim, strings.Repeat(p.track, width-cells(done)))
 }
 
-// spark draws the last width values as one line, the highest as a nearly full block. A NaN is a gap; short series stand at the
-// right, where now is.
+// spark draws the last width values as one line, the highest as a nearly full block. A NaN is a gap; short series stand
+// at the right, where now is.
 func (t theme) spark(as tone, values []float64, width int) string {
 	lines := t.chart(as, values, width, 1)
 	if len(lines) == 0 {

@@ -11,7 +11,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // skeleton is where things stand: each label with its line, and the lines of titles as they are.
@@ -29,10 +31,10 @@ func skeleton(m *Model) string {
 }
 
 // moments are one version while it goes on: every number gets shorter or longer, and verdicts change.
-func moments() []reprocess.VersionStatus {
-	var out []reprocess.VersionStatus
+func moments() []status.Version {
+	var out []status.Version
 	for i, lag := range []int64{8_000_000, 750_000, 99_000, 1_100, 42, 0} {
-		parts := []reprocess.PartitionStatus{
+		parts := []status.Partition{
 			part("pageviews", 0, 9_000_000-lag, 9_000_000, time.Duration(lag)*time.Millisecond/3, 1.7*float64(i*i*i)*1000, job.Lagging, "behind"),
 			part("pageviews", 1, 9_000_000-lag/2, 9_000_000, time.Duration(lag)*time.Millisecond/9, 12, job.Lagging, "behind"),
 		}
@@ -41,7 +43,7 @@ func moments() []reprocess.VersionStatus {
 		}
 		v := version("v2", job.CatchingUp, parts[0].Verdict, parts[0].Reason, parts...)
 		if lag == 0 {
-			v.Verdict, v.Reason = job.Ready, "2 partitions within the limits"
+			v.Verdict, v.Reason = job.Ready, "2 partitions within limits"
 		}
 		out = append(out, v)
 	}
@@ -55,7 +57,7 @@ func TestNothingMovesWhileNumbersChange(t *testing.T) {
 		var first, firstOfAll string
 		for i, v := range moments() {
 			watched(page, 3, func(int) Detail { return detail(v, liveVersion(2)) })
-			all.answer(looked{overview: &Overview{Agents: 1, Jobs: []reprocess.Status{pageviews(v, liveVersion(2))}}})
+			all.answer(looked{overview: &Overview{Agents: 1, Jobs: []status.Job{pageviews(v, liveVersion(2))}}})
 			if i == 0 {
 				first, firstOfAll = skeleton(page), skeleton(all)
 			}
@@ -102,21 +104,22 @@ func TestTheOverviewMarksALiveVersionInTrouble(t *testing.T) {
 	sick := liveVersion(2)
 	sick.Verdict, sick.Reason = job.Unhealthy, "gap pageviews/1 [4,9)"
 	m := opened(t, Options{}, 120, 30)
-	m.answer(looked{overview: &Overview{Jobs: []reprocess.Status{pageviews(replayingVersion(2), sick)}}})
+	m.answer(looked{overview: &Overview{Jobs: []status.Job{pageviews(replayingVersion(2), sick)}}})
 	shows(t, m, "v1 ✗", "✗ 1", "✗ v1 live: unhealthy: gap pageviews/1 [4,9)")
 }
 
 func TestWhatSomebodyPausedHasNotStalled(t *testing.T) {
 	v := replayingVersion(2)
-	v.Paused, v.Verdict, v.Reason = true, job.Stalled, "paused (and 1 partition more)"
+	v.Paused, v.Verdict, v.Reason, v.ReasonCode = true, job.Stalled, "paused", reason.CodePaused
 	for i := range v.Partitions {
-		v.Partitions[i].Verdict, v.Partitions[i].Reason = job.Stalled, "paused"
+		p := &v.Partitions[i]
+		p.Verdict, p.Reason, p.ReasonCode = job.Stalled, "paused", reason.CodePaused
 	}
 	m := deployment(t, detail(v, liveVersion(2)), Options{})
 	shows(t, m, "▲ paused", "somebody to resume it: press space", "replaying for 42s")
 	hides(t, m, "stalled", "paused: ", "paused for")
 	m = opened(t, Options{}, 120, 30)
-	m.answer(looked{overview: &Overview{Jobs: []reprocess.Status{pageviews(v, liveVersion(2))}}})
+	m.answer(looked{overview: &Overview{Jobs: []status.Job{pageviews(v, liveVersion(2))}}})
 	shows(t, m, "▲ paused")
 	hides(t, m, "stalled", "✗")
 }
@@ -125,7 +128,7 @@ func TestWhatWaitsForItsTurnIsCalledQueued(t *testing.T) {
 	m := opened(t, Options{}, 200, 30)
 	o := fleet()
 	m.answer(looked{overview: &o})
-	shows(t, m, "· queued: 2 replays run, limit 2 (agent.replays)", "waits for its turn: 2 replays run")
+	shows(t, m, "· queued: 2 of 2 replay slots in use (agent.replays)", "waits for its turn: 2 of 2 replay slots")
 	hides(t, m, "starting")
 }
 
@@ -138,7 +141,7 @@ func TestExamplesOfADiffAreLinesOfTheAnswerOnly(t *testing.T) {
 	hides(t, m, "27 → 26")
 	asked(t, m, "p", ref)
 	m.pressAll(append(strings.Split("pageviews", ""), "enter")...)
-	m.Update(acted{generation: m.acts, answer: reprocess.Answer{Code: job.ExitChecks, Text: text}})
+	m.Update(acted{generation: m.acts, answer: ledger.Answer{Code: job.ExitChecks, Reason: reason.Refused(text)}})
 	shows(t, m, "✗ pageviews/v2 is not promoted:\n", "    [\"/a\"] views 27 → 26\n", "kappactl promote pageviews v2")
 }
 
@@ -148,7 +151,7 @@ func TestADeploymentThatStoppedIsSeenInTheOverview(t *testing.T) {
 	s := detail(v, liveVersion(2)).Status
 	s.Deployments[0].ExitCode, s.Deployments[0].Message = ptr(5), "pageviews/v2 is not promoted:\ncheck \"x\": fail"
 	m := opened(t, Options{}, 200, 30)
-	m.answer(looked{overview: &Overview{Agents: 1, Jobs: []reprocess.Status{s}}})
+	m.answer(looked{overview: &Overview{Agents: 1, Jobs: []status.Job{s}}})
 	shows(t, m, "✗ 1", "✗ stopped: pageviews/v2 is not promoted: check", "v2  ✗ stopped")
 }
 

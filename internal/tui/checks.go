@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // checksPart is what the checks said last: one a line, or all on one line when there is no room.
-func (m *Model) checksPart(r room, v reprocess.VersionStatus, width int) []string {
+func (m *Model) checksPart(r room, v status.Version, width int) []string {
 	checks := m.detail.Facts[v.Version].Checks
 	t := m.theme
 	switch {
@@ -40,7 +40,8 @@ func (m *Model) checksPart(r room, v reprocess.VersionStatus, width int) []strin
 		if c.Detail != "" {
 			text += ": " + clean(c.Detail)
 		}
-		line := t.label(label) + t.paint(as, sign+" "+t.fit(clean(c.Name), nameWidth, false)) + "  " + t.paint(dim, t.fit(c.When, 6, false)) + "  "
+		line := t.label(label) + t.paint(as, sign+" "+t.fit(clean(c.Name), nameWidth, false)) + "  " +
+			t.paint(dim, t.fit(c.When, 6, false)) + "  "
 		out = append(out, t.clip(line+t.paint(as, text), width))
 	}
 	return out

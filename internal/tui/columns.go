@@ -81,7 +81,8 @@ func (g grid) lines(t theme, width, height, from, chosen int) []string {
 	return out
 }
 
-// titleLine are the titles, and which rows are in sight when not all are: at the right end, else behind the first title, else an arrow.
+// titleLine are the titles, and which rows are in sight when not all are: at the right end, else behind the first
+// title, else an arrow.
 func (g grid) titleLine(t theme, shown, widths []int, width int, s sight) string {
 	titles := g.titles()
 	line := "  " + g.line(t, shown, widths, titles)
@@ -102,7 +103,8 @@ func (g grid) titleLine(t theme, shown, widths []int, width int, s sight) string
 			break
 		}
 	}
-	return t.clip("  "+t.paint(dim, t.fit(first, room, false))+strings.Repeat(" ", gap)+g.line(t, rest, widths, titles), width)
+	return t.clip("  "+t.paint(dim, t.fit(first, room, false))+strings.Repeat(" ", gap)+g.line(t, rest, widths, titles),
+		width)
 }
 
 func (g grid) titles() []cell {
@@ -157,8 +159,8 @@ func (g grid) kept(least []int, width int) []int {
 	return shown
 }
 
-// tightened are the least widths; smaller where even those do not fit. What is left then goes to the columns at the right, which
-// are the numbers.
+// tightened are the least widths; smaller where even those do not fit. What is left then goes to the columns at the
+// right, which are the numbers.
 func (g grid) tightened(shown, least []int, width int) []int {
 	widths := slices.Clone(least)
 	if sum(least, shown) <= width {

@@ -9,7 +9,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 const (
@@ -40,7 +40,7 @@ type (
 
 	acted struct {
 		generation int
-		answer     reprocess.Answer
+		answer     ledger.Answer
 		err        error
 	}
 )
@@ -100,7 +100,7 @@ func (c commands) detail(ctx context.Context, name job.Name) (*Detail, error) {
 	return &d, nil
 }
 
-func (c commands) resolve(generation int, name job.Name, verb reprocess.Verb) tea.Cmd {
+func (c commands) resolve(generation int, name job.Name, verb ledger.Verb) tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(c.ctx, lookPatience)
 		defer cancel()

@@ -6,7 +6,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // stage is how far an act is.
@@ -24,15 +24,15 @@ type confirm struct {
 	stage  stage
 	act    Act
 	typed  prompt
-	answer reprocess.Answer
+	answer ledger.Answer
 	err    error
 	wrong  bool      // what was typed is not the job's name
 	asked  time.Time // when the agents were asked
 }
 
-// begin starts to ask for an act on the job of the page: on the version that was chosen with left and right, else on the
-// one that the command without a version would take.
-func (m *Model) begin(verb reprocess.Verb) tea.Cmd {
+// begin starts to ask for an act on the job of the page: on the version that was chosen with left and right, else on
+// the one that the command without a version would take.
+func (m *Model) begin(verb ledger.Verb) tea.Cmd {
 	name := m.current()
 	if m.readOnly || name == "" {
 		return nil
@@ -49,17 +49,17 @@ func (m *Model) begin(verb reprocess.Verb) tea.Cmd {
 }
 
 // pauseOrResume is what space means: resume when the version on the page is paused.
-func (m *Model) pauseOrResume() reprocess.Verb {
+func (m *Model) pauseOrResume() ledger.Verb {
 	v := m.focused()
 	if m.page == pageOverview {
 		if s, ok := m.status(); ok {
-			v = mainVersion(s)
+			v = shown(s)
 		}
 	}
 	if v != nil && v.Paused {
-		return reprocess.Resume
+		return ledger.Resume
 	}
-	return reprocess.Pause
+	return ledger.Pause
 }
 
 func (m *Model) takeResolved(msg resolved) {
@@ -105,29 +105,4 @@ func (m *Model) pressConfirm(name, typed string) tea.Cmd {
 	}
 	c.stage, c.asked = stageDoing, m.now
 	return m.io.do(m.acts, c.act)
-}
-
-// consequence says what an act does.
-func consequence(a Act, s reprocess.Status) string {
-	liveVersion := "nothing"
-	if s.Live != nil {
-		liveVersion = *s.Live
-	}
-	number := a.Ref.Number.String()
-	switch a.Verb {
-	case reprocess.Promote:
-		return "Runs the checks at equal offsets, then " + s.View + " reads " + number + " in place of " + liveVersion + ", in one transaction."
-	case reprocess.Rollback:
-		return s.View + " reads " + number + " in place of " + liveVersion + ", in one transaction."
-	case reprocess.Abort:
-		return "Stops the work of " + number + " and drops its table. Readers see no change."
-	case reprocess.Pause:
-		return "Stops the work of " + number + " and keeps its positions."
-	case reprocess.Resume:
-		return number + " goes on where it stopped."
-	case reprocess.Retire:
-		return "Stops the work of " + number + " for good and drops its table."
-	case reprocess.Drop, reprocess.Adopt: // of a whole job: commands have them, no key does
-	}
-	return ""
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 func asked(t *testing.T, m *Model, key string, ref job.Ref) {
@@ -36,7 +37,7 @@ func TestAnActIsDoneOnlyAfterTheJobsNameWasTyped(t *testing.T) {
 	if m.press("enter", "") == nil || m.confirm.stage != stageDoing {
 		t.Fatal("not done")
 	}
-	m.Update(acted{generation: m.acts, answer: reprocess.Answer{Text: "pageviews/v2 is live", Next: "kappactl rollback pageviews"}})
+	m.Update(acted{generation: m.acts, answer: ledger.Answer{Reason: reason.Refused("pageviews/v2 is live"), Next: "kappactl rollback pageviews"}})
 	shows(t, m, "✓ pageviews/v2 is live", "kappactl rollback pageviews")
 	if m.pressAll("enter"); m.confirm != nil {
 		t.Error("the answer stays")
@@ -70,7 +71,7 @@ func TestARefusalSaysWhyAndWhatIsNext(t *testing.T) {
 	m.pressAll("esc")
 	asked(t, m, "p", ref)
 	m.pressAll(append(strings.Split("pageviews", ""), "enter")...)
-	m.Update(acted{generation: m.acts, answer: reprocess.Answer{Code: job.ExitChecks, Text: "pageviews/v2 is not promoted:\ncheck \"x\": fail: 3 rows", Next: "correct the cause"}})
+	m.Update(acted{generation: m.acts, answer: ledger.Answer{Code: job.ExitChecks, Reason: reason.Refused("pageviews/v2 is not promoted:\ncheck \"x\": fail: 3 rows"), Next: "correct the cause"}})
 	shows(t, m, "✗ pageviews/v2 is not promoted:\n    check \"x\": fail: 3 rows\n", "correct the cause")
 }
 
@@ -98,19 +99,19 @@ func TestAVersionThatWasChosenIsTheOneActedOn(t *testing.T) {
 func TestRepliesToAnActThatWasLeftAreDropped(t *testing.T) {
 	m := deployment(t, detail(catchingUpVersion(2), liveVersion(2)), Options{})
 	m.press("p", "p")
-	late := resolved{generation: m.acts, act: Act{Verb: reprocess.Promote, Ref: ref}}
+	late := resolved{generation: m.acts, act: Act{Verb: ledger.Promote, Ref: ref}}
 	m.pressAll("esc")
 	m.press("a", "a")
-	if m.Update(late); m.confirm.stage != stageResolving || m.confirm.act.Verb != reprocess.Abort {
+	if m.Update(late); m.confirm.stage != stageResolving || m.confirm.act.Verb != ledger.Abort {
 		t.Errorf("took %+v", m.confirm.act)
 	}
-	m.Update(resolved{generation: m.acts, act: Act{Verb: reprocess.Abort, Ref: ref}})
+	m.Update(resolved{generation: m.acts, act: Act{Verb: ledger.Abort, Ref: ref}})
 	m.pressAll(append(strings.Split("pageviews", ""), "enter")...)
 	doing := m.acts
 	m.pressAll("esc")
 	shows(t, m, "the request to abort stands")
 	m.press("p", "p")
-	if m.Update(acted{generation: doing, answer: reprocess.Answer{Text: "aborted"}}); m.confirm.stage != stageResolving {
+	if m.Update(acted{generation: doing, answer: ledger.Answer{Reason: reason.Refused("aborted")}}); m.confirm.stage != stageResolving {
 		t.Error("the answer to another act was shown")
 	}
 }

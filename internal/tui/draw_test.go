@@ -177,7 +177,7 @@ func TestProgressBeginsWhereTheVersionBegins(t *testing.T) {
 	if got := partitionProgress(p, Facts{}); got != (progress{1100, 1600, true}) {
 		t.Errorf("got %+v", got)
 	}
-	p.End = nil
+	p.LastStable = nil
 	if got := partitionProgress(p, Facts{}); got.known {
 		t.Errorf("got %+v of an unknown end", got)
 	}

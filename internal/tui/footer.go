@@ -6,10 +6,12 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// footerLine is the filter while it is typed, else what the last key led to, else the cause of stale data, else the keys.
+// footerLine is the filter while it is typed, else what the last key led to, else the cause of stale data, else the
+// keys.
 func (m *Model) footerLine() string {
 	t := m.theme
 	switch {
@@ -64,13 +66,13 @@ func (m *Model) actHints() []string {
 	}
 	var out []string
 	for _, h := range []struct {
-		verb reprocess.Verb
+		verb ledger.Verb
 		hint string
 	}{
-		{reprocess.Promote, "p promote"},
-		{reprocess.Rollback, "r rollback"},
+		{ledger.Promote, "p promote"},
+		{ledger.Rollback, "r rollback"},
 		{m.pauseOrResume(), "space " + string(m.pauseOrResume())},
-		{reprocess.Abort, "a abort"},
+		{ledger.Abort, "a abort"},
 	} {
 		if m.possible(h.verb) {
 			out = append(out, h.hint)
@@ -80,12 +82,12 @@ func (m *Model) actHints() []string {
 }
 
 // possible says that the version that was chosen, or any of the job, can be asked for this.
-func (m *Model) possible(verb reprocess.Verb) bool {
+func (m *Model) possible(verb ledger.Verb) bool {
 	s, known := m.status()
 	if !known {
 		return m.current() != ""
 	}
-	return slices.ContainsFunc(s.Versions, func(v reprocess.VersionStatus) bool {
+	return slices.ContainsFunc(s.Versions, func(v status.Version) bool {
 		chosen := m.page != pageDeployment || m.focus == "" || m.focus == v.Version
 		return chosen && verb.Takes(v.Phase, v.Paused)
 	})

@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -37,8 +38,8 @@ type nowhere struct{}
 func (nowhere) Jobs(context.Context) (Overview, error)            { panic("not called") }
 func (nowhere) Job(context.Context, job.Name) (Detail, error)     { panic("not called") }
 func (nowhere) Events(context.Context, job.Name) ([]Event, error) { panic("not called") }
-func (nowhere) Do(context.Context, Act) (reprocess.Answer, error) { panic("not called") }
-func (nowhere) Resolve(context.Context, job.Name, reprocess.Verb) (job.Ref, error) {
+func (nowhere) Do(context.Context, Act) (ledger.Answer, error)    { panic("not called") }
+func (nowhere) Resolve(context.Context, job.Name, ledger.Verb) (job.Ref, error) {
 	panic("not called")
 }
 
@@ -114,17 +115,15 @@ func scenes() map[string]func(t *testing.T, l Look, width, height int) *Model {
 				}
 				v = version("v2", v.Phase, v.Verdict, v.Reason, v.Partitions...)
 				*v.RecordsPerSecond += float64(second%7) * 900
-				v.Warnings = []string{
-					"retention deletes what is unread of pageviews/0: the page tells its deadline",
-					"the replay is slowed down on agent a1: replica east is 42s behind (over 10s), and replica west 11s behind",
-				}
+				warned(&v, reason.RetentionUnknown("pageviews/0", time.Time{}, time.Minute), // which the page shows with its deadline
+					reason.ReplaySlowed("a1", "replica east is 42s behind (over 10s), and replica west 11s behind"))
 				return detail(v, liveVersion(4))
 			})
 			return m
 		},
 		"verified": on(func() Detail {
 			v := catchingUpVersion(3)
-			v.Phase, v.Verdict, v.Reason = job.Verified, job.Ready, "3 partitions within the limits"
+			v.Phase, v.Verdict, v.Reason = job.Verified, job.Ready, "3 partitions within limits"
 			d := detail(v, liveVersion(3))
 			d.Status.Deployments[0].State = job.Waiting
 			d.Status.Warnings = []string{"a transaction of app@orders is open for 3h2m (pid 411): dead rows cannot be removed, and a promote waits for it"}

@@ -2,9 +2,11 @@ package tui
 
 import (
 	"strings"
+	"time"
 
+	"github.com/kappactl/kappactl/batchlayer/schedule"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // headerLine says where one is and how fresh what one sees is.
@@ -24,8 +26,12 @@ func (m *Model) headerLine() string {
 		if team := m.detail.Status.Team; team != "" {
 			about += "  " + t.dot + "  " + team
 		}
+		about = t.paint(dim, clean(about))
+		if text, as := scheduleWords(m.now, m.detail.Schedule); text != "" {
+			about += t.paint(dim, "  "+t.dot+"  ") + t.paint(as, text)
+		}
 		right := m.freshness(true) + " "
-		if full := left + "  " + t.paint(dim, clean(about)); cells(full)+cells(right)+2 <= m.width {
+		if full := left + "  " + about; cells(full)+cells(right)+2 <= m.width {
 			left = full
 		}
 	}
@@ -34,6 +40,25 @@ func (m *Model) headerLine() string {
 		right = m.freshness(false) + " "
 	}
 	return t.ends(left, right, m.width)
+}
+
+// scheduleWords is when the next batch run is due, or why none is; empty without a schedule.
+func scheduleWords(now time.Time, s *schedule.Status) (text string, as tone) {
+	switch {
+	case s == nil:
+		return "", plain
+	case s.State == schedule.Paused:
+		return "schedule paused", warn
+	case s.State == schedule.NotLambda:
+		return "no batch runs: live is not lambda", warn
+	case s.NextAt == nil:
+		return "schedule not seen by an agent yet", dim
+	}
+	next := "next batch run in " + ago(*s.NextAt, now)
+	if s.State == schedule.Late {
+		return "batch late, " + next, bad
+	}
+	return next, dim
 }
 
 // jobsLine is how many jobs there are, and how many of them want an act or a look.
@@ -66,10 +91,10 @@ func (m *Model) jobsLine() string {
 }
 
 // worst is the tone of what is worst among the versions of a job.
-func (m *Model) worst(s reprocess.Status) tone {
+func (m *Model) worst(s status.Job) tone {
 	worst := plain
 	for _, v := range s.Versions {
-		if _, as, _, _ := m.theme.health(v.Verdict, v.Reason); stopped(s, v.Version) != nil {
+		if _, as, _, _ := m.theme.health(v.Verdict, v.ReasonCode, v.Reason); stopped(s, v.Version) != nil {
 			worst = bad
 		} else if as == bad || as == warn && worst != bad {
 			worst = as
@@ -78,7 +103,8 @@ func (m *Model) worst(s reprocess.Status) tone {
 	return worst
 }
 
-// freshness is how many agents are alive, or how old the data is when the last look failed, and the clock where there is room for it.
+// freshness is how many agents are alive, or how old the data is when the last look failed, and the clock where there
+// is room for it.
 func (m *Model) freshness(roomy bool) string {
 	t := m.theme
 	clock := ""

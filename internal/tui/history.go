@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 const (
@@ -24,7 +24,7 @@ type sample struct {
 type history struct{ samples []sample }
 
 // add takes over a status when it is newer than the last one.
-func (h *history) add(v reprocess.VersionStatus) {
+func (h *history) add(v status.Version) {
 	at := sampledAt(v)
 	if at.IsZero() || len(h.samples) > 0 && !at.After(h.samples[len(h.samples)-1].at) {
 		return
@@ -45,7 +45,7 @@ func (h *history) add(v reprocess.VersionStatus) {
 	}
 }
 
-func sampledAt(v reprocess.VersionStatus) time.Time {
+func sampledAt(v status.Version) time.Time {
 	var newest time.Time
 	for _, p := range v.Partitions {
 		if p.SampledAt.After(newest) {

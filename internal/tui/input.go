@@ -7,8 +7,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 )
 
-// key takes what the terminal sent as keys: a key, a paste, several characters that were read at once, or a piece of the
-// terminal's answer about its background.
+// key takes what the terminal sent as keys: a key, a paste, several characters that were read at once, or a piece of
+// the terminal's answer about its background.
 func (m *Model) key(msg tea.KeyMsg) tea.Cmd {
 	text := string(msg.Runes)
 	switch {
@@ -43,8 +43,8 @@ func (c commands) askBackground() tea.Cmd {
 	}
 }
 
-// answered takes the answer, which comes as if it were typed: alt+], the colour as characters, and alt+\ or ctrl+g. It may
-// come late and in pieces. Whatever is not it is a key again.
+// answered takes the answer, which comes as if it were typed: alt+], the colour as characters, and alt+\ or ctrl+g. It
+// may come late and in pieces. Whatever is not it is a key again.
 func (m *Model) answered(msg tea.KeyMsg) bool {
 	name := msg.String()
 	switch {

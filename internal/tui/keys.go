@@ -8,7 +8,8 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // binding is what keys do, as the help shows it and as the program runs it.
@@ -22,13 +23,13 @@ func bindings(readOnly bool) []binding {
 	bind := func(run func(*Model, string) tea.Cmd, shown, does string, keys ...string) binding {
 		return binding{key.NewBinding(key.WithKeys(keys...), key.WithHelp(shown, does)), run}
 	}
-	act := func(verb func(*Model) reprocess.Verb, shown, does string) binding {
+	act := func(verb func(*Model) ledger.Verb, shown, does string) binding {
 		b := bind(func(m *Model, _ string) tea.Cmd { return m.begin(verb(m)) }, shown, does, shown)
 		b.SetEnabled(!readOnly)
 		return b
 	}
-	always := func(verb reprocess.Verb) func(*Model) reprocess.Verb {
-		return func(*Model) reprocess.Verb { return verb }
+	always := func(verb ledger.Verb) func(*Model) ledger.Verb {
+		return func(*Model) ledger.Verb { return verb }
 	}
 	return []binding{
 		bind((*Model).move, "↑ ↓  j k", "select a job or an event, scroll partitions", "up", "down", "j", "k"),
@@ -39,12 +40,12 @@ func bindings(readOnly bool) []binding {
 		bind((*Model).beginFilter, "/", "filter jobs, partitions or events: all words must match", "/"),
 		bind((*Model).move, "g G", "first, last; pgup and pgdn by half a page",
 			"g", "G", "home", "end", "pgup", "pgdown", "ctrl+u", "ctrl+d", "ctrl+b", "ctrl+f"),
-		act(always(reprocess.Promote), "p", "promote: readers see the candidate"),
-		act(always(reprocess.Rollback), "r", "roll back: readers see the version before"),
+		act(always(ledger.Promote), "p", "promote: readers see the candidate"),
+		act(always(ledger.Rollback), "r", "roll back: readers see the version before"),
 		act((*Model).pauseOrResume, "space", "pause the candidate, or resume what is paused"),
-		act(always(reprocess.Abort), "a", "abort the candidate"),
+		act(always(ledger.Abort), "a", "abort the candidate"),
 		bind((*Model).openHelp, "?", "this help", "?"),
-		bind((*Model).quit, "q", "leave; deployments go on", "q"),
+		bind((*Model).quit, "q", "quit; deployments continue", "q"),
 	}
 }
 
@@ -187,7 +188,8 @@ func (m *Model) move(name string) tea.Cmd {
 	return nil
 }
 
-// lastScroll is how far the list on the page scrolls: events are selected, partitions move until the last one is in sight.
+// lastScroll is how far the list on the page scrolls: events are selected, partitions move until the last one is in
+// sight.
 func (m *Model) lastScroll() int {
 	switch {
 	case m.page == pageEvents:
@@ -208,7 +210,7 @@ func (m *Model) choose(step int) {
 	m.selected = jobs[at].Job
 }
 
-func (m *Model) selectedAt(jobs []reprocess.Status) int {
+func (m *Model) selectedAt(jobs []status.Job) int {
 	for i, s := range jobs {
 		if s.Job == m.selected {
 			return i
@@ -230,7 +232,7 @@ func (m *Model) turn(step int) {
 		return
 	}
 	versions := m.detail.Status.Versions
-	at := max(0, slices.IndexFunc(versions, func(v reprocess.VersionStatus) bool { return v.Version == m.focused().Version }))
+	at := max(0, slices.IndexFunc(versions, func(v status.Version) bool { return v.Version == m.focused().Version }))
 	m.focus = versions[(at+step+len(versions))%len(versions)].Version
 	m.scroll = 0
 	m.reorder()
@@ -248,18 +250,18 @@ func (m *Model) current() job.Name {
 }
 
 // jobs are those of the overview that the filter leaves.
-func (m *Model) jobs() []reprocess.Status {
+func (m *Model) jobs() []status.Job {
 	if m.overview == nil {
 		return nil
 	}
 	if m.filters[pageOverview].text == "" {
 		return m.overview.Jobs
 	}
-	var out []reprocess.Status
+	var out []status.Job
 	for _, s := range m.overview.Jobs {
 		words := []string{string(s.Job), s.Team, s.View}
 		for _, v := range s.Versions {
-			_, _, health, why := m.theme.health(v.Verdict, v.Reason)
+			_, _, health, why := m.theme.health(v.Verdict, v.ReasonCode, v.Reason)
 			words = append(words, v.Version, string(v.Phase), phaseWords(v), health, why)
 		}
 		if m.matches(strings.Join(words, " ")) {
@@ -281,10 +283,10 @@ func (m *Model) matches(text string) bool {
 }
 
 // status is the newest known one of the job that a key is about.
-func (m *Model) status() (reprocess.Status, bool) {
+func (m *Model) status() (status.Job, bool) {
 	if m.page != pageOverview {
 		if m.detail == nil {
-			return reprocess.Status{}, false
+			return status.Job{}, false
 		}
 		return m.detail.Status, true
 	}
@@ -293,16 +295,16 @@ func (m *Model) status() (reprocess.Status, bool) {
 			return s, true
 		}
 	}
-	return reprocess.Status{}, false
+	return status.Job{}, false
 }
 
 // focused is the version whose partitions and curves are shown.
-func (m *Model) focused() *reprocess.VersionStatus {
+func (m *Model) focused() *status.Version {
 	if m.detail == nil {
 		return nil
 	}
-	if v := find(m.detail.Status, m.focus); v != nil {
+	if v := m.detail.Status.Find(m.focus); v != nil {
 		return v
 	}
-	return mainVersion(m.detail.Status)
+	return shown(m.detail.Status)
 }

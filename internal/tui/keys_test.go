@@ -13,7 +13,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // overview is the page of all jobs, answered.
@@ -243,14 +243,14 @@ func TestTheFooterOffersWhatCanBeDone(t *testing.T) {
 	paused := replayingVersion(1)
 	paused.Paused = true
 	for name, c := range map[string]struct {
-		versions []reprocess.VersionStatus
+		versions []status.Version
 		want     string
 	}{
-		"live alone": {[]reprocess.VersionStatus{liveVersion(1)}, ""},
-		"replaying":  {[]reprocess.VersionStatus{replaying, liveVersion(1)}, "space pause, a abort"},
-		"paused":     {[]reprocess.VersionStatus{paused, liveVersion(1)}, "space resume, a abort"},
-		"verified":   {[]reprocess.VersionStatus{verified, liveVersion(1)}, "p promote, space pause, a abort"},
-		"standby":    {[]reprocess.VersionStatus{liveVersion(1), standby}, "r rollback"},
+		"live alone": {[]status.Version{liveVersion(1)}, ""},
+		"replaying":  {[]status.Version{replaying, liveVersion(1)}, "space pause, a abort"},
+		"paused":     {[]status.Version{paused, liveVersion(1)}, "space resume, a abort"},
+		"verified":   {[]status.Version{verified, liveVersion(1)}, "p promote, space pause, a abort"},
+		"standby":    {[]status.Version{liveVersion(1), standby}, "r rollback"},
 	} {
 		m := deployment(t, detail(c.versions...), Options{})
 		if got := strings.Join(m.actHints(), ", "); got != c.want {
@@ -264,7 +264,7 @@ func TestTheFooterOffersWhatCanBeDone(t *testing.T) {
 }
 
 func TestVersionsAreChosenLeftAndRight(t *testing.T) {
-	var versions []reprocess.VersionStatus
+	var versions []status.Version
 	for i := 200; i > 0; i-- {
 		v := version(fmt.Sprintf("v%d", i), job.Retired, job.Unknown, "the version has ended")
 		if i == 199 {

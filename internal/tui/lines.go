@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // progressEvery is how far apart lines of progress are, over all jobs.
@@ -18,12 +20,13 @@ type line struct {
 	At     time.Time
 	Kind   string // phase, progress or warning
 	Job    job.Name
-	Status reprocess.VersionStatus // of a warning: its version, or none when it is about the job
-	Text   string                  // of a warning
+	Status status.Version // of a warning: its version, or none when it is about the job
+	Text   string         // of a warning
+	Code   reason.Code    // of a warning
 }
 
-// lines decides what is due: a change of phase at once, a warning when it comes up, progress of one version on its way every ten
-// seconds.
+// lines decides what is due: a change of phase at once, a warning when it comes up, progress of one version on its way
+// every ten seconds.
 type lines struct {
 	phases   map[string]string    // as last seen
 	warned   map[string]time.Time // when a warning was seen last
@@ -36,7 +39,7 @@ func newLines() lines {
 }
 
 // take looks at jobs and returns what is due.
-func (l *lines) take(now time.Time, jobs ...reprocess.Status) []line {
+func (l *lines) take(now time.Time, jobs ...status.Job) []line {
 	var out []line
 	var slowest *line
 	if l.progress.IsZero() {
@@ -52,12 +55,13 @@ func (l *lines) take(now time.Time, jobs ...reprocess.Status) []line {
 			case before != phase:
 				l.printed[name] = now
 				out = append(out, line{At: now, Kind: "phase", Job: s.Job, Status: v})
-			case candidatePhase(v.Phase) && (slowest == nil || l.printed[name].Before(l.printed[string(slowest.Job)+"/"+slowest.Status.Version])):
+			case ledger.Candidate(v.Phase) &&
+				(slowest == nil || l.printed[name].Before(l.printed[string(slowest.Job)+"/"+slowest.Status.Version])):
 				slowest = &line{At: now, Kind: "progress", Job: s.Job, Status: v}
 			}
-			out = append(out, l.warnings(now, s.Job, v, v.Warnings)...)
+			out = append(out, l.warnings(now, s.Job, v, v.WarningReasons)...)
 		}
-		out = append(out, l.warnings(now, s.Job, reprocess.VersionStatus{}, s.Warnings)...)
+		out = append(out, l.warnings(now, s.Job, status.Version{}, s.WarningReasons)...)
 	}
 	if slowest != nil && now.Sub(l.progress) >= progressEvery {
 		l.progress = now
@@ -86,15 +90,17 @@ func (l line) json(w io.Writer) error {
 		ETASeconds       *float64    `json:"eta_seconds"`
 		Verdict          job.Verdict `json:"verdict"`
 		Reason           string      `json:"reason"`
+		ReasonCode       reason.Code `json:"reason_code"`
 		Error            string      `json:"error"`
+		ErrorCode        reason.Code `json:"error_code"`
 	}{
 		l.At.UTC(), l.Kind, l.Job, v.Version, v.Phase, v.Paused, v.LagRecords, v.LagSeconds, v.RecordsPerSecond, v.ETASeconds,
-		v.Verdict, v.Reason, v.Error,
+		v.Verdict, v.Reason, v.ReasonCode, v.Error, v.ErrorCode,
 	})
 }
 
 // endJSON prints how the deployment stopped.
-func endJSON(w io.Writer, at time.Time, d reprocess.Deployment, code job.ExitCode) error {
+func endJSON(w io.Writer, at time.Time, d ledger.Deployment, code job.ExitCode) error {
 	return encode(w, struct {
 		At       time.Time           `json:"at"`
 		Kind     string              `json:"kind"`
@@ -104,7 +110,8 @@ func endJSON(w io.Writer, at time.Time, d reprocess.Deployment, code job.ExitCod
 		State    job.DeploymentState `json:"state"`
 		ExitCode job.ExitCode        `json:"exit_code"`
 		Message  string              `json:"message"`
-	}{at.UTC(), "end", d.Job, d.Number.String(), d.Phase, d.State, code, d.Message})
+		Code     reason.Code         `json:"message_code"`
+	}{at.UTC(), "end", d.Job, d.Number.String(), d.Phase, d.State, code, d.Message, d.MessageCode})
 }
 
 func encode(w io.Writer, v any) error {

@@ -11,7 +11,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // envShow makes the test program show the interface on its terminal with made-up data, to look at: the value is the job,
@@ -50,7 +52,7 @@ type madeUp struct{ began time.Time }
 func (s *madeUp) now() time.Duration { return time.Since(s.began) }
 
 // moved shifts what was made for noon to now.
-func moved(v reprocess.VersionStatus) reprocess.VersionStatus {
+func moved(v status.Version) status.Version {
 	by := time.Since(noon())
 	v.PhaseSince, v.CreatedAt = v.PhaseSince.Add(by), v.CreatedAt.Add(by)
 	for i := range v.Partitions {
@@ -59,9 +61,9 @@ func moved(v reprocess.VersionStatus) reprocess.VersionStatus {
 	return v
 }
 
-func (s *madeUp) candidate() reprocess.VersionStatus {
+func (s *madeUp) candidate() status.Version {
 	seconds := s.now().Seconds()
-	var parts []reprocess.PartitionStatus
+	var parts []status.Partition
 	for i := range int32(16) {
 		end := 1_168_444 + int64(seconds*120)
 		left := int64(float64(end) * max(0, 1-seconds*(1+float64(i%5)/10)/60))
@@ -70,7 +72,7 @@ func (s *madeUp) candidate() reprocess.VersionStatus {
 	}
 	v := version("v2", job.CatchingUp, job.Lagging, parts[0].Reason, parts...)
 	if seconds > 62 {
-		v.Phase, v.Verdict, v.Reason = job.Verified, job.Ready, "16 partitions within the limits"
+		v.Phase, v.Verdict, v.Reason = job.Verified, job.Ready, "16 partitions within limits"
 	}
 	return v
 }
@@ -100,18 +102,18 @@ func (s *madeUp) Job(_ context.Context, name job.Name) (Detail, error) {
 
 func (s *madeUp) Events(context.Context, job.Name) ([]Event, error) { return events(), nil }
 
-func (s *madeUp) Resolve(_ context.Context, name job.Name, verb reprocess.Verb) (job.Ref, error) {
-	if verb == reprocess.Rollback {
+func (s *madeUp) Resolve(_ context.Context, name job.Name, verb ledger.Verb) (job.Ref, error) {
+	if verb == ledger.Rollback {
 		return job.Ref{}, &job.Refusal{Code: job.ExitConflict, Cause: "job \"pageviews\" has no version to roll back. v1 is live. v2 is catching_up.", Next: "kappactl status pageviews"}
 	}
 	return job.Ref{Job: name, Number: 2}, nil
 }
 
-func (s *madeUp) Do(ctx context.Context, a Act) (reprocess.Answer, error) {
+func (s *madeUp) Do(ctx context.Context, a Act) (ledger.Answer, error) {
 	select {
 	case <-ctx.Done():
-		return reprocess.Answer{}, ctx.Err()
+		return ledger.Answer{}, ctx.Err()
 	case <-time.After(2 * time.Second):
 	}
-	return reprocess.Answer{Text: a.Ref.String() + ": done", Next: "kappactl status pageviews"}, nil
+	return ledger.Answer{Reason: reason.Refused(a.Ref.String() + ": done"), Next: "kappactl status pageviews"}, nil
 }

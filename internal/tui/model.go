@@ -7,7 +7,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // page is what the middle of the window shows.
@@ -76,7 +76,8 @@ const (
 // newModel is the interface as it begins: on the page of the job, or on that of all.
 func newModel(io commands, o Options) *Model {
 	m := &Model{
-		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, bindings: bindings(o.ReadOnly), follow: o.Job, job: o.Job, now: io.now(),
+		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, bindings: bindings(o.ReadOnly), follow: o.Job,
+		job: o.Job, now: io.now(),
 		page: pageOverview, curves: map[string]*history{},
 		filters: map[page]*prompt{pageOverview: {}, pageDeployment: {}, pageEvents: {}},
 	}
@@ -184,7 +185,7 @@ func (m *Model) giveUp(err error) tea.Cmd {
 	return nil
 }
 
-func (m *Model) remember(s reprocess.Status) {
+func (m *Model) remember(s status.Job) {
 	for _, v := range s.Versions {
 		if v.Phase.Ended() {
 			continue

@@ -5,7 +5,8 @@ import (
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // confirmPage is an act that is being asked for.
@@ -27,7 +28,7 @@ func (m *Model) confirmPage(width, height int) []string {
 		out = append(out, m.confirmQuestion(a, width)...)
 	case stageDoing:
 		out = append(out, "", "  asked an agent "+ago(m.now, c.asked)+" ago"+t.mark)
-		if a.Verb == reprocess.Promote || a.Verb == reprocess.Rollback {
+		if a.Verb == ledger.Promote || a.Verb == ledger.Rollback {
 			out = append(out, t.paint(dim, "  it takes up to a minute while readers are in the way"))
 		}
 	case stageDone:
@@ -40,11 +41,11 @@ func (m *Model) confirmQuestion(a Act, width int) []string {
 	t, c := m.theme, m.confirm
 	out := []string{""}
 	if s, ok := m.status(); ok {
-		for _, line := range t.wrap(clean(consequence(a, s)), width-4, 3) {
+		for _, line := range t.wrap(clean(status.EffectOf(a.Verb, a.Ref, s).Does), width-4, 3) {
 			out = append(out, "  "+line)
 		}
-		if v := find(s, a.Ref.Number.String()); v != nil {
-			sign, as, words, why := t.health(v.Verdict, v.Reason)
+		if v := s.Find(a.Ref.Number.String()); v != nil {
+			sign, as, words, why := t.health(v.Verdict, v.ReasonCode, v.Reason)
 			now := "  " + t.paint(dim, "now      ") + phaseWords(*v) + "  " + t.paint(as, sign+" "+words+clean(why))
 			out = append(out, "", t.clip(now, width))
 		}
@@ -59,7 +60,7 @@ func (m *Model) confirmQuestion(a Act, width int) []string {
 
 func (m *Model) confirmAnswer(width int) []string {
 	t, c := m.theme, m.confirm
-	text, next, as, sign := c.answer.Text, c.answer.Next, live, t.good
+	text, next, as, sign := c.answer.Text(), c.answer.Next, live, t.good
 	var refusal *job.Refusal
 	switch {
 	case errors.As(c.err, &refusal):

@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // margin is where values begin: labels stand to the left of it.
@@ -18,7 +19,8 @@ const (
 	lowest    = 6
 )
 
-// room is how much each part of the page gets. It follows from the size of the window alone, so that nothing moves while numbers change.
+// room is how much each part of the page gets. It follows from the size of the window alone, so that nothing moves
+// while numbers change.
 type room struct {
 	width   int
 	facts   int // lines of the two versions
@@ -72,7 +74,7 @@ func (m *Model) deploymentPage(width, height int) []string {
 }
 
 // abovePartitions is the page down to where the partitions begin.
-func (m *Model) abovePartitions(r room, v reprocess.VersionStatus) []string {
+func (m *Model) abovePartitions(r room, v status.Version) []string {
 	var out []string
 	add := func(part []string) {
 		out = append(out, part...)
@@ -104,10 +106,10 @@ func (m *Model) partitionsInSight() int {
 }
 
 // compactPage is what matters of the version in focus, for a window in which nothing else fits.
-func (m *Model) compactPage(v reprocess.VersionStatus, width, height int) []string {
+func (m *Model) compactPage(v status.Version, width, height int) []string {
 	t := m.theme
 	sign, as, _ := t.role(v)
-	verdictSign, verdictTone, verdict, _ := t.health(v.Verdict, v.Reason)
+	verdictSign, verdictTone, verdict, _ := t.health(v.Verdict, v.ReasonCode, v.Reason)
 	p := versionProgress(v, m.detail.Facts[v.Version])
 	words, wordsTone := outlook(m.now, v, latest(m.curve(m.job, v.Version).made()))
 	out := []string{
@@ -124,7 +126,7 @@ func (m *Model) compactPage(v reprocess.VersionStatus, width, height int) []stri
 }
 
 // columnsPart puts the partitions at the left, and curves, checks and notes at the right of a wide window.
-func (m *Model) columnsPart(r room, v reprocess.VersionStatus, height int) []string {
+func (m *Model) columnsPart(r room, v status.Version, height int) []string {
 	leftWidth := r.width*11/20 - 2
 	rightWidth := r.width - leftWidth - 4
 	left := m.partitionsPart(v, leftWidth, height)
@@ -162,7 +164,7 @@ func (t theme) label(text string) string {
 const oneLine = 150
 
 // progressPart is the bar over all partitions of the version in focus, whether it is caught up, and when it will be.
-func (m *Model) progressPart(r room, v reprocess.VersionStatus) []string {
+func (m *Model) progressPart(r room, v status.Version) []string {
 	if v.Phase.Ended() {
 		return nil
 	}
@@ -191,9 +193,9 @@ func (m *Model) progressPart(r room, v reprocess.VersionStatus) []string {
 }
 
 // waitsPart has the same height whatever there is to say, unless that is uncommonly much.
-func (m *Model) waitsPart(r room, v reprocess.VersionStatus) []string {
+func (m *Model) waitsPart(r room, v status.Version) []string {
 	t := m.theme
-	_, as, _, _ := t.health(v.Verdict, v.Reason)
+	_, as, _, _ := t.health(v.Verdict, v.ReasonCode, v.Reason)
 	switch {
 	case stopped(m.detail.Status, v.Version) != nil:
 		as = bad
@@ -212,12 +214,13 @@ func (m *Model) waitsPart(r room, v reprocess.VersionStatus) []string {
 }
 
 // waitsFor says in words what a version of the job on the page waits for.
-func (m *Model) waitsFor(v reprocess.VersionStatus) string {
+func (m *Model) waitsFor(v status.Version) string {
 	return clean(waitsFor(v, deploymentOf(m.detail.Status, v.Version), m.detail.Facts[v.Version], m.readOnly))
 }
 
-// stopped is the open deployment of a version when it went no further and says why: checks that failed, a refusal. Else nil.
-func stopped(s reprocess.Status, version string) *reprocess.DeploymentStatus {
+// stopped is the open deployment of a version when it went no further and says why: checks that failed, a refusal. Else
+// nil.
+func stopped(s status.Job, version string) *status.Deployment {
 	d := deploymentOf(s, version)
 	if d == nil || d.Message == "" || d.ExitCode == nil || *d.ExitCode == int(job.ExitOK) {
 		return nil
@@ -226,7 +229,7 @@ func stopped(s reprocess.Status, version string) *reprocess.DeploymentStatus {
 }
 
 // deploymentOf is the open deployment of a version; nil when it has none.
-func deploymentOf(s reprocess.Status, version string) *reprocess.DeploymentStatus {
+func deploymentOf(s status.Job, version string) *status.Deployment {
 	for i := range s.Deployments {
 		if s.Deployments[i].Version == version {
 			return &s.Deployments[i]
@@ -236,7 +239,7 @@ func deploymentOf(s reprocess.Status, version string) *reprocess.DeploymentStatu
 }
 
 // notesPart is what is out of the ordinary: retention, dead letters, warnings, windows that end.
-func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
+func (m *Model) notesPart(r room, v status.Version) []string {
 	t := m.theme
 	var out []string
 	add := func(label string, as tone, text string) {
@@ -248,7 +251,8 @@ func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
 		add("retention", as, text)
 	}
 	if v.DeadLetters > 0 && r.facts < 5 {
-		add("dead letters", warn, t.warn+" "+render.Plural(v.DeadLetters, "record")+" of "+short(&v.Records)+" could not be processed")
+		add("dead letters", warn, t.warn+" "+render.Plural(v.DeadLetters, "record")+" of "+short(&v.Records)+
+			" could not be processed")
 	}
 	for _, text := range m.warned(v) {
 		label := "warning"
@@ -259,7 +263,8 @@ func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
 	}
 	for _, d := range m.detail.Status.Deployments {
 		if d.State == job.Observing && d.ObserveUntil != nil {
-			add("window", plain, d.Version+" can be rolled back until "+since(m.now, *d.ObserveUntil)+" UTC, for "+render.Duration(max(0, d.ObserveUntil.Sub(m.now)).Truncate(time.Second)))
+			add("window", plain, d.Version+" can be rolled back until "+since(m.now, *d.ObserveUntil)+" UTC, for "+
+				render.Duration(max(0, d.ObserveUntil.Sub(m.now)).Truncate(time.Second)))
 		}
 	}
 	if v.StaleSince != nil {
@@ -271,21 +276,21 @@ func (m *Model) notesPart(r room, v reprocess.VersionStatus) []string {
 	return out
 }
 
-// warned are the warnings of a version and of the database under its job, as status has them; without that of retention where the page
-// tells its deadline in a line of its own.
-func (m *Model) warned(v reprocess.VersionStatus) []string {
+// warned are the warnings of a version and of the database under its job, as status has them; without that of retention
+// where the page tells its deadline in a line of its own.
+func (m *Model) warned(v status.Version) []string {
 	told, _ := m.retention(v)
 	out := make([]string, 0, len(v.Warnings)+len(m.detail.Status.Warnings))
-	for _, text := range v.Warnings {
-		if told == "" || !strings.HasPrefix(text, "retention ") {
-			out = append(out, text)
+	for _, r := range v.WarningReasons {
+		if told == "" || !r.Is(reason.CodeRetention, reason.CodeRetentionUnknown) {
+			out = append(out, r.Text())
 		}
 	}
 	return append(out, m.detail.Status.Warnings...)
 }
 
 // retention says when unread records are deleted, and whether they are read before.
-func (m *Model) retention(v reprocess.VersionStatus) (string, tone) {
+func (m *Model) retention(v status.Version) (string, tone) {
 	at := m.detail.Facts[v.Version].Deadline
 	if at == nil || v.Phase != job.Replaying {
 		at = v.RetentionDeadline
@@ -294,7 +299,8 @@ func (m *Model) retention(v reprocess.VersionStatus) (string, tone) {
 		return "", dim
 	}
 	left := at.Sub(m.now)
-	text := "begins to delete what is unread in " + render.Duration(max(0, left).Truncate(time.Second)) + ", at " + since(m.now, *at) + " UTC"
+	text := "begins to delete what is unread in " + render.Duration(max(0, left).Truncate(time.Second)) + ", at " +
+		since(m.now, *at) + " UTC"
 	if v.ETASeconds != nil && *v.ETASeconds > left.Seconds() {
 		return m.theme.warn + " " + text + ": before all of it is read", bad
 	}

@@ -2,8 +2,9 @@ package tui
 
 import (
 	"slices"
-	"strings"
 	"time"
+
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // eventsPage is what happened to a job, newest first.
@@ -23,7 +24,8 @@ func (m *Model) eventsPage(width, height int) []string {
 	}}
 	for _, e := range m.shownEvents() {
 		g.rows = append(g.rows, []cell{
-			word(dim, since(m.now, e.At)), word(strong, e.Version), word(eventTone(e.Kind), e.Kind), word(dim, e.By), word(plain, e.Message),
+			word(dim, since(m.now, e.At)), word(strong, e.Version), word(eventTone(e.Kind), string(e.Kind)), word(dim, e.By),
+			word(plain, e.Message),
 		})
 	}
 	if len(g.rows) == 0 {
@@ -46,7 +48,7 @@ func (m *Model) aboutEvent(chosen, width, height int) []string {
 		return nil
 	}
 	e, t := m.shownEvents()[chosen], m.theme
-	head := e.At.UTC().Format(time.RFC3339) + "  " + clean(e.Kind)
+	head := e.At.UTC().Format(time.RFC3339) + "  " + clean(string(e.Kind))
 	if e.By != "" {
 		head += "  by " + clean(e.By)
 	}
@@ -72,21 +74,24 @@ func (m *Model) takeEvents(events []Event) {
 func (m *Model) shownEvents() []Event {
 	var out []Event
 	for _, e := range m.events {
-		if m.matches(e.Version + " " + e.Kind + " " + e.By + " " + e.Message) {
+		if m.matches(e.Version + " " + string(e.Kind) + " " + e.By + " " + e.Message) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-func eventTone(kind string) tone {
-	switch {
-	case strings.Contains(kind, "fail"), kind == "abort", kind == "rolled back", kind == "not rolled back", kind == "taken back":
+func eventTone(kind ledger.EventKind) tone {
+	switch kind {
+	case ledger.EventChecksFailed, ledger.EventCheckFailed, ledger.EventHookFailed, ledger.EventAbort,
+		ledger.EventRolledBack,
+		ledger.EventNotRolledBack, ledger.EventReadersLeft:
 		return bad
-	case kind == "promoted", kind == "settled", kind == "checks passed", kind == "check passed":
+	case ledger.EventPromoted, ledger.EventSettled, ledger.EventChecksPassed, ledger.EventCheckPassed:
 		return live
-	case kind == "waiting", kind == "pause", kind == "partition", kind == "check without answer":
+	case ledger.EventWaiting, ledger.EventPause, ledger.EventPartition, ledger.EventCheckNoAnswer:
 		return warn
+	default:
+		return candidate
 	}
-	return candidate
 }

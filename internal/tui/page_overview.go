@@ -6,7 +6,8 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // overviewPage is all jobs, one a line.
@@ -59,12 +60,14 @@ func overviewColumns(width int) []column {
 	}
 }
 
-// aboutLines is how high the part about the selected job is, whatever there is to say, so that nothing moves with the selection.
+// aboutLines is how high the part about the selected job is, whatever there is to say, so that nothing moves with the
+// selection.
 const aboutLines = 6
 
-// aboutSelected says at the foot of a page that is high enough what the job that is selected waits for, and what else is wrong with it.
-func (m *Model) aboutSelected(s reprocess.Status, width, height int) []string {
-	v := mainVersion(s)
+// aboutSelected says at the foot of a page that is high enough what the job that is selected waits for, and what else
+// is wrong with it.
+func (m *Model) aboutSelected(s status.Job, width, height int) []string {
+	v := shown(s)
 	if height < 14 {
 		return nil
 	}
@@ -73,12 +76,14 @@ func (m *Model) aboutSelected(s reprocess.Status, width, height int) []string {
 		return append(out, make([]string, aboutLines)...)
 	}
 	t := m.theme
-	sign, as, words, _ := t.health(v.Verdict, v.Reason)
+	sign, as, words, _ := t.health(v.Verdict, v.ReasonCode, v.Reason)
 	if stopped(s, v.Version) != nil {
 		sign, as, words = t.bad, bad, "stopped"
 	}
-	out = append(out, "", t.clip("  "+t.paint(strong, clean(string(s.Job)))+" "+v.Version+"  "+t.paint(as, sign+" "+words)+"  "+t.paint(dim, clean(s.View)), width))
-	for _, line := range t.wrap("waits for "+clean(waitsFor(*v, deploymentOf(s, v.Version), Facts{}, m.readOnly)), width-4, 2) {
+	out = append(out, "", t.clip("  "+t.paint(strong, clean(string(s.Job)))+" "+v.Version+"  "+t.paint(as, sign+" "+words)+
+		"  "+t.paint(dim, clean(s.View)), width))
+	for _, line := range t.wrap("waits for "+clean(waitsFor(*v, deploymentOf(s, v.Version), Facts{}, m.readOnly)), width-4,
+		2) {
 		out = append(out, "  "+line)
 	}
 	for _, line := range m.besidesOf(s, *v) {
@@ -89,15 +94,16 @@ func (m *Model) aboutSelected(s reprocess.Status, width, height int) []string {
 	return append(out, make([]string, aboutLines-len(out))...)
 }
 
-// besidesOf are the other versions of a job that want a look, then dead letters and warnings of the one that its line is about.
-func (m *Model) besidesOf(s reprocess.Status, v reprocess.VersionStatus) []string {
+// besidesOf are the other versions of a job that want a look, then dead letters and warnings of the one that its line
+// is about.
+func (m *Model) besidesOf(s status.Job, v status.Version) []string {
 	t := m.theme
 	var out []string
 	for _, o := range s.Versions {
 		if o.Version == v.Version || !t.troubled(o) {
 			continue
 		}
-		sign, as, words, why := t.health(o.Verdict, o.Reason)
+		sign, as, words, why := t.health(o.Verdict, o.ReasonCode, o.Reason)
 		out = append(out, t.paint(as, sign+" "+o.Version+" "+phaseWords(o)+": "+words+clean(why)))
 	}
 	if v.DeadLetters > 0 {
@@ -117,14 +123,14 @@ func window(chosen, rows, height int) int {
 	return max(0, min(chosen-height/2, rows-height))
 }
 
-func (m *Model) overviewRow(s reprocess.Status) []cell {
+func (m *Model) overviewRow(s status.Job) []cell {
 	t := m.theme
-	v := mainVersion(s)
+	v := shown(s)
 	row := []cell{
 		word(strong, string(s.Job)),
-		m.versionsCell(s, live, func(v reprocess.VersionStatus) bool { return v.Phase == job.Live }),
-		m.versionsCell(s, candidate, func(v reprocess.VersionStatus) bool { return candidatePhase(v.Phase) }),
-		m.versionsCell(s, standby, func(v reprocess.VersionStatus) bool { return v.Phase == job.Standby }),
+		m.versionsCell(s, live, func(v status.Version) bool { return v.Phase == job.Live }),
+		m.versionsCell(s, candidate, func(v status.Version) bool { return ledger.Candidate(v.Phase) }),
+		m.versionsCell(s, standby, func(v status.Version) bool { return v.Phase == job.Standby }),
 		word(dim, s.Team),
 	}
 	if v == nil {
@@ -132,7 +138,7 @@ func (m *Model) overviewRow(s reprocess.Status) []cell {
 	}
 	p := versionProgress(*v, Facts{})
 	sign, as, _ := t.role(*v)
-	verdictSign, verdictTone, verdict, why := t.health(v.Verdict, v.Reason)
+	verdictSign, verdictTone, verdict, why := t.health(v.Verdict, v.ReasonCode, v.Reason)
 	if d := stopped(s, v.Version); d != nil {
 		verdictSign, verdictTone, verdict, why = t.bad, bad, "stopped", ": "+withoutExamples(d.Message)
 	}
@@ -148,14 +154,14 @@ func (m *Model) overviewRow(s reprocess.Status) []cell {
 	)
 }
 
-// versionsCell names the newest two versions of a kind, or the newest and how many more there are. One that wants a look, and which
-// the rest of the line is not about, is marked.
-func (m *Model) versionsCell(s reprocess.Status, as tone, is func(reprocess.VersionStatus) bool) cell {
+// versionsCell names the newest two versions of a kind, or the newest and how many more there are. One that wants a
+// look, and which the rest of the line is not about, is marked.
+func (m *Model) versionsCell(s status.Job, as tone, is func(status.Version) bool) cell {
 	versions := those(s, is)
-	about, mark := mainVersion(s), ""
+	about, mark := shown(s), ""
 	for _, v := range s.Versions {
 		if is(v) && v.Version != about.Version && m.theme.troubled(v) {
-			sign, trouble, _, _ := m.theme.health(v.Verdict, v.Reason)
+			sign, trouble, _, _ := m.theme.health(v.Verdict, v.ReasonCode, v.Reason)
 			mark, as = " "+sign, trouble
 			break
 		}
@@ -172,7 +178,7 @@ func (m *Model) versionsCell(s reprocess.Status, as tone, is func(reprocess.Vers
 }
 
 // lagCell is how far behind a version is, in time when that is known.
-func lagCell(v reprocess.VersionStatus) cell {
+func lagCell(v status.Version) cell {
 	switch {
 	case v.LagRecords == nil:
 		return word(warn, render.None)

@@ -5,12 +5,12 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // shownPartitions are those that the filter leaves, worst first.
-func (m *Model) shownPartitions(v reprocess.VersionStatus) []reprocess.PartitionStatus {
-	var out []reprocess.PartitionStatus
+func (m *Model) shownPartitions(v status.Version) []status.Partition {
+	var out []status.Partition
 	for _, p := range m.ordered(v) {
 		if m.matches(fmt.Sprintf("%s/%d %s %s %s", p.Topic, p.Partition, p.Verdict, verdictWords(p.Verdict), p.Reason)) {
 			out = append(out, p)
@@ -20,7 +20,7 @@ func (m *Model) shownPartitions(v reprocess.VersionStatus) []reprocess.Partition
 }
 
 // partitionsPart is a bar a partition, as many as fit.
-func (m *Model) partitionsPart(v reprocess.VersionStatus, width, height int) []string {
+func (m *Model) partitionsPart(v status.Version, width, height int) []string {
 	t := m.theme
 	if height < 2 {
 		return nil
@@ -56,17 +56,17 @@ func (m *Model) partitionsPart(v reprocess.VersionStatus, width, height int) []s
 }
 
 // behindOf is how far behind a partition is in time, which a replay does not know.
-func behindOf(v reprocess.VersionStatus, p reprocess.PartitionStatus) string {
+func behindOf(v status.Version, p status.Partition) string {
 	if !v.Phase.Consumes() && p.LagRecords != nil && *p.LagRecords > 0 {
 		return render.None
 	}
 	return seconds(p.LagSeconds)
 }
 
-func (m *Model) partitionRow(v reprocess.VersionStatus, p reprocess.PartitionStatus, as tone) []cell {
+func (m *Model) partitionRow(v status.Version, p status.Partition, as tone) []cell {
 	t := m.theme
 	share := partitionProgress(p, m.detail.Facts[v.Version])
-	sign, verdictTone, verdict, reason := t.health(p.Verdict, p.Reason)
+	sign, verdictTone, verdict, reason := t.health(p.Verdict, p.ReasonCode, p.Reason)
 	barTone := as
 	if verdictTone == warn || verdictTone == bad {
 		barTone = verdictTone

@@ -10,9 +10,9 @@ import (
 	"github.com/kappactl/kappactl/internal/render"
 )
 
-// Plain is the interface where there is no terminal: a line when a phase changes, one for each warning, at most one line of progress
-// in ten seconds, and the summary at the end, without control codes. With Options.Job it ends where the deployment stops by
-// itself, because nobody is there to press a key; without, when ctx does.
+// Plain is the interface where there is no terminal: a line when a phase changes, one for each warning, at most one
+// line of progress in ten seconds, and the summary at the end, without control codes. With Options.Job it ends where
+// the deployment stops by itself, because nobody is there to press a key; without, when ctx does.
 func Plain(ctx context.Context, src Source, o Options) (Outcome, error) {
 	p := plainWatch{src: src, options: o, lines: newLines()}
 	ticker := time.NewTicker(lookEvery)
@@ -139,7 +139,7 @@ func (l line) text() string {
 	if v.Paused {
 		return clean(text) // the phase says so
 	}
-	_, _, words, why := theme{}.health(v.Verdict, v.Reason)
+	_, _, words, why := theme{}.health(v.Verdict, v.ReasonCode, v.Reason)
 	if v.Verdict == job.Lagging {
 		why = "" // the numbers say it
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // looksAt runs a plain watch over a script, a second a look, until it is done or the script is over.
@@ -105,7 +106,7 @@ func TestPlainHasNoControlCodes(t *testing.T) {
 
 func TestPlainSharesTheTenSecondsBetweenJobs(t *testing.T) {
 	l := newLines()
-	var jobs []reprocess.Status
+	var jobs []status.Job
 	for i := range 5 {
 		s := pageviews(catchingUpVersion(1), liveVersion(1))
 		s.Job = job.Name(fmt.Sprintf("job%d", i))
@@ -132,8 +133,8 @@ func slowed(looks int, gone func(look int) bool) []func() (Detail, error) {
 		script = append(script, func() (Detail, error) {
 			d, err := with(job.Replaying, job.RollingOut, nil)()
 			if !gone(i) {
-				d.Status.Versions[0].Warnings = []string{fmt.Sprintf("the replay is slowed down on agent a1: a replica is %ds behind (over 10s)", 40+i)}
-				d.Status.Warnings = []string{fmt.Sprintf("a transaction of app@orders is open for 3h%dm (pid 411)", i)}
+				warned(&d.Status.Versions[0], reason.ReplaySlowed("a1", fmt.Sprintf("a replica is %ds behind (over 10s)", 40+i)))
+				d.Status.WarningReasons = []reason.Reason{reason.OldTransaction(411, fmt.Sprintf("pid 411, in a transaction for 3h%dm", i))}
 			}
 			return d, err
 		})
@@ -149,11 +150,12 @@ func TestPlainPrintsAWarningWhenItComesUpAndNotWhileItCountsOn(t *testing.T) {
 			warnings = append(warnings, l)
 		}
 	}
+	const held = ": rows that agents have replaced since then cannot be removed, and a flip may wait for it"
 	want := []string{
 		"2026-03-14T12:00:00Z pageviews v2 warning: the replay is slowed down on agent a1: a replica is 40s behind (over 10s)",
-		"2026-03-14T12:00:00Z pageviews warning: a transaction of app@orders is open for 3h0m (pid 411)",
+		"2026-03-14T12:00:00Z pageviews warning: pid 411, in a transaction for 3h0m" + held,
 		"2026-03-14T12:01:08Z pageviews v2 warning: the replay is slowed down on agent a1: a replica is 108s behind (over 10s)",
-		"2026-03-14T12:01:08Z pageviews warning: a transaction of app@orders is open for 3h68m (pid 411)",
+		"2026-03-14T12:01:08Z pageviews warning: pid 411, in a transaction for 3h68m" + held,
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" || err != nil {
 		t.Errorf("%v\n%s", err, diff)
@@ -170,7 +172,7 @@ func TestPlainJSONHasWarnings(t *testing.T) {
 func TestPlainSaysPausedOnce(t *testing.T) {
 	paused := func() (Detail, error) {
 		v := replayingVersion(1)
-		v.Paused, v.Verdict, v.Reason = true, job.Stalled, "paused"
+		v.Paused, v.Verdict, v.Reason, v.ReasonCode = true, job.Stalled, "paused", reason.CodePaused
 		return detail(v), nil
 	}
 	out, _, _, err := looksAt(t, Options{Job: "pageviews"}, paused)

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 func TestEverySizeFitsAndComesBack(t *testing.T) {
@@ -80,7 +80,7 @@ func TestTheStateAndTheLagAreTheLastToGo(t *testing.T) {
 
 // crowds are pages with more, and wider, than anybody planned for.
 func crowds() map[string]func(t *testing.T) *Model {
-	var versions []reprocess.VersionStatus
+	var versions []status.Version
 	for i := 200; i > 0; i-- {
 		v := catchingUpVersion(3)
 		v.Version, v.CreatedBy, v.GitRevision = fmt.Sprintf("v%d", i), "データ担当者@長い名前のホスト🚀", "👩‍🚀"
@@ -139,7 +139,7 @@ func TestAReasonIsLeftOutWhereOnlyItsFirstLettersFit(t *testing.T) {
 	shows(t, m, "· queued", "▲ unknown", "✗ unhealthy")
 	hides(t, m, "queued:…", "unknown:", "unhealthy:")
 	m.Update(tea.WindowSizeMsg{Width: 200, Height: 24})
-	shows(t, m, "· queued: 2 replays run", "✗ unhealthy: gap flights/2")
+	shows(t, m, "· queued: 2 of 2 replay slots", "✗ unhealthy: gap flights/2")
 }
 
 func TestAPartitionKeepsItsNumberWhenItsTopicIsClipped(t *testing.T) {

@@ -3,23 +3,19 @@ package tui
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// candidatePhase says that readers have not seen a version in this phase.
-func candidatePhase(p job.Phase) bool {
-	return slices.Contains([]job.Phase{job.Staged, job.Replaying, job.Building, job.CatchingUp, job.CaughtUp, job.Verified}, p)
-}
-
 // role is what a version is to the readers of the view.
-func (t theme) role(v reprocess.VersionStatus) (sign string, as tone, name string) {
+func (t theme) role(v status.Version) (sign string, as tone, name string) {
 	switch {
 	case v.Phase == job.Live:
 		return t.live, live, "live"
-	case candidatePhase(v.Phase):
+	case ledger.Candidate(v.Phase):
 		return t.candidate, candidate, "candidate"
 	case v.Phase == job.Standby:
 		return t.standby, standby, "standby"
@@ -29,26 +25,8 @@ func (t theme) role(v reprocess.VersionStatus) (sign string, as tone, name strin
 	return t.ended, dim, string(v.Phase)
 }
 
-// find is the version of that name; nil when there is none.
-func find(s reprocess.Status, version string) *reprocess.VersionStatus {
-	for i := range s.Versions {
-		if s.Versions[i].Version == version {
-			return &s.Versions[i]
-		}
-	}
-	return nil
-}
-
-// liveOf is the version that readers see.
-func liveOf(s reprocess.Status) *reprocess.VersionStatus {
-	if s.Live == nil {
-		return nil
-	}
-	return find(s, *s.Live)
-}
-
 // those are the versions of a job for which is holds, newest first.
-func those(s reprocess.Status, is func(reprocess.VersionStatus) bool) []string {
+func those(s status.Job, is func(status.Version) bool) []string {
 	var out []string
 	for _, v := range s.Versions {
 		if is(v) {
@@ -58,20 +36,15 @@ func those(s reprocess.Status, is func(reprocess.VersionStatus) bool) []string {
 	return out
 }
 
-// main is the version that a line about a whole job is about: the one rolling out, else the newest candidate, else live,
-// else the newest of all.
-func mainVersion(s reprocess.Status) *reprocess.VersionStatus {
+// shown is the version that a line about a whole job shows: the one that is rolling out, else the job's main one, else
+// the newest of all.
+func shown(s status.Job) *status.Version {
 	for _, d := range s.Deployments {
-		if v := find(s, d.Version); d.State == job.RollingOut && v != nil {
+		if v := s.Find(d.Version); d.State == job.RollingOut && v != nil {
 			return v
 		}
 	}
-	for i := range s.Versions {
-		if candidatePhase(s.Versions[i].Phase) {
-			return &s.Versions[i]
-		}
-	}
-	if v := liveOf(s); v != nil {
+	if v := s.Main(); v != nil {
 		return v
 	}
 	if len(s.Versions) > 0 {
@@ -82,12 +55,12 @@ func mainVersion(s reprocess.Status) *reprocess.VersionStatus {
 
 // beside is the version that is shown beside live when v itself is live: the newest candidate, else the newest standby,
 // else the newest other one.
-func beside(s reprocess.Status) *reprocess.VersionStatus {
-	l := liveOf(s)
-	var best *reprocess.VersionStatus
-	rank := func(v *reprocess.VersionStatus) int {
+func beside(s status.Job) *status.Version {
+	l := s.LiveVersion()
+	var best *status.Version
+	rank := func(v *status.Version) int {
 		switch {
-		case candidatePhase(v.Phase):
+		case ledger.Candidate(v.Phase):
 			return 0
 		case v.Phase == job.Standby:
 			return 1
@@ -104,10 +77,10 @@ func beside(s reprocess.Status) *reprocess.VersionStatus {
 }
 
 // worstFirst orders partitions as they want a look: by verdict, then by unread records.
-func worstFirst(parts []reprocess.PartitionStatus) []reprocess.PartitionStatus {
+func worstFirst(parts []status.Partition) []status.Partition {
 	order := job.Verdicts()
 	out := slices.Clone(parts)
-	slices.SortStableFunc(out, func(a, b reprocess.PartitionStatus) int {
+	slices.SortStableFunc(out, func(a, b status.Partition) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, b.Verdict)),
 			cmp.Compare(orZero(b.LagRecords), orZero(a.LagRecords)),
@@ -125,32 +98,24 @@ func orZero(n *int64) int64 {
 	return *n
 }
 
-// health is the sign and the tone of a verdict, its words, and why it is so unless that only repeats the numbers beside it. What somebody
-// paused has not stalled, and what waits for its turn is queued.
-func (t theme) health(v job.Verdict, reason string) (sign string, as tone, words, why string) {
+// health is the sign and the tone of a verdict, its words, and its reason unless that only repeats the numbers beside
+// it. A paused version has not stalled, and one that waits for a replay slot is queued.
+func (t theme) health(v job.Verdict, code reason.Code, text string) (sign string, as tone, words, why string) {
 	sign, as = t.verdictLook(v)
-	turn, queued := turnOf(v, reason)
 	switch {
-	case v == job.Stalled && strings.HasPrefix(reason, "paused"):
+	case code == reason.CodePaused:
 		return t.warn, warn, "paused", ""
-	case queued:
-		return sign, as, "queued", ": " + turn
-	case reason == "" || reason == verdictWords(v) || v == job.Ready || v == job.ReplayingRanges:
+	case code == reason.CodeQueued:
+		return sign, as, "queued", ": " + text
+	case text == "" || v == job.Ready || v == job.ReplayingRanges:
 		return sign, as, verdictWords(v), ""
 	}
-	return sign, as, verdictWords(v), ": " + reason
+	return sign, as, verdictWords(v), ": " + text
 }
 
-// turnOf is what a version or a partition that is queued waits for, without how many partitions do.
-func turnOf(v job.Verdict, reason string) (turn string, queued bool) {
-	turn, queued = strings.CutPrefix(reason, "queued: ")
-	turn, _, _ = strings.Cut(turn, " (and ")
-	return turn, queued && v == job.Starting
-}
-
-// troubled says that a version wants a look or an act.
-func (t theme) troubled(v reprocess.VersionStatus) bool {
-	_, as, _, _ := t.health(v.Verdict, v.Reason)
+// troubled reports whether a version needs attention.
+func (t theme) troubled(v status.Version) bool {
+	_, as, _, _ := t.health(v.Verdict, v.ReasonCode, v.Reason)
 	return as == warn || as == bad
 }
 

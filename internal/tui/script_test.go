@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // scripted is a Source that answers each look with the next of its details; the last one again and again. Guarded by mu.
@@ -16,7 +18,7 @@ type scripted struct {
 	looks   int
 	details []func() (Detail, error)
 	acts    []Act
-	answer  func(Act) (reprocess.Answer, error)
+	answer  func(Act) (ledger.Answer, error)
 }
 
 func (s *scripted) next() (Detail, error) {
@@ -29,23 +31,23 @@ func (s *scripted) next() (Detail, error) {
 
 func (s *scripted) Jobs(context.Context) (Overview, error) {
 	d, err := s.next()
-	return Overview{Jobs: []reprocess.Status{d.Status}, Agents: d.Agents}, err
+	return Overview{Jobs: []status.Job{d.Status}, Agents: d.Agents}, err
 }
 
 func (s *scripted) Job(context.Context, job.Name) (Detail, error) { return s.next() }
 
 func (s *scripted) Events(context.Context, job.Name) ([]Event, error) { return events(), nil }
 
-func (s *scripted) Resolve(_ context.Context, name job.Name, _ reprocess.Verb) (job.Ref, error) {
+func (s *scripted) Resolve(_ context.Context, name job.Name, _ ledger.Verb) (job.Ref, error) {
 	return job.Ref{Job: name, Number: 2}, nil
 }
 
-func (s *scripted) Do(_ context.Context, a Act) (reprocess.Answer, error) {
+func (s *scripted) Do(_ context.Context, a Act) (ledger.Answer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.acts = append(s.acts, a)
 	if s.answer == nil {
-		return reprocess.Answer{Text: "done"}, nil
+		return ledger.Answer{Reason: reason.Refused("done")}, nil
 	}
 	return s.answer(a)
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/kappactl/kappactl/batchlayer/schedule"
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // Source is where the interface reads from and acts through. Its calls end when their context does.
@@ -17,32 +19,34 @@ type Source interface {
 	// Events is what happened to a job, newest first.
 	Events(ctx context.Context, name job.Name) ([]Event, error)
 	// Resolve finds the version that a verb without one is about, as the commands do.
-	Resolve(ctx context.Context, name job.Name, verb reprocess.Verb) (job.Ref, error)
+	Resolve(ctx context.Context, name job.Name, verb ledger.Verb) (job.Ref, error)
 	// Do asks the agents for an act and waits for the answer.
-	Do(ctx context.Context, act Act) (reprocess.Answer, error)
+	Do(ctx context.Context, act Act) (ledger.Answer, error)
 }
 
 // Overview is all jobs at one moment.
 type Overview struct {
-	Jobs   []reprocess.Status
+	Jobs   []status.Job
 	Agents int // alive
 }
 
 // Detail is one job at one moment.
 type Detail struct {
-	Status reprocess.Status
+	Status status.Job
 	// Deployment is the newest of the job; nil when it has none.
-	Deployment *reprocess.Deployment
+	Deployment *ledger.Deployment
 	// Facts are by version: v1, v2, …; versions that have ended may lack.
 	Facts  map[string]Facts
 	Agents int // alive
+	// Schedule is when batch runs of the job begin; nil when it has no schedule.
+	Schedule *schedule.Status
 }
 
 type (
 	// Facts are what a page shows of a version beside its status.
-	Facts = reprocess.Facts
+	Facts = status.Facts
 	// Check is one check of the job file.
-	Check = reprocess.CheckStatus
+	Check = status.Check
 )
 
 // Event is one line of a job's history.
@@ -50,14 +54,14 @@ type Event struct {
 	ID      int64
 	At      time.Time
 	Version string // empty: of the job
-	Kind    string
+	Kind    ledger.EventKind
 	Message string
 	By      string
 }
 
 // Act is what a person asked for and confirmed.
 type Act struct {
-	Verb reprocess.Verb
+	Verb ledger.Verb
 	Ref  job.Ref
 }
 

@@ -7,15 +7,17 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/checks"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // summary is what is left of a job in the scrollback: five lines.
 func summary(d Detail, code job.ExitCode, now time.Time) []string {
 	s, dep := d.Status, d.Deployment
-	v := mainVersion(s)
+	v := shown(s)
 	if dep != nil {
-		if about := find(s, dep.Number.String()); about != nil {
+		if about := s.Find(dep.Number.String()); about != nil {
 			v = about
 		}
 	}
@@ -32,7 +34,7 @@ func summary(d Detail, code job.ExitCode, now time.Time) []string {
 	}
 }
 
-func headline(name job.Name, v reprocess.VersionStatus, d *reprocess.Deployment, code job.ExitCode) string {
+func headline(name job.Name, v status.Version, d *ledger.Deployment, code job.ExitCode) string {
 	text := fmt.Sprintf("%s %s is %s", name, v.Version, phaseWords(v))
 	if d == nil {
 		return text
@@ -44,7 +46,7 @@ func headline(name job.Name, v reprocess.VersionStatus, d *reprocess.Deployment,
 	return text + ": its deployment is " + state + " and goes on"
 }
 
-func recordsLine(v reprocess.VersionStatus, d *reprocess.Deployment, now time.Time) string {
+func recordsLine(v status.Version, d *ledger.Deployment, now time.Time) string {
 	text := render.Plural(v.Records, "record")
 	if d != nil {
 		until := now
@@ -59,7 +61,9 @@ func recordsLine(v reprocess.VersionStatus, d *reprocess.Deployment, now time.Ti
 	return text + ", " + render.Plural(v.DeadLetters, "dead letter")
 }
 
-func causeOrReaders(s reprocess.Status, v reprocess.VersionStatus, d *reprocess.Deployment, code job.ExitCode, line func(label, text string) string) string {
+func causeOrReaders(s status.Job, v status.Version, d *ledger.Deployment, code job.ExitCode,
+	line func(label, text string) string,
+) string {
 	cause := v.Error
 	if d != nil && d.Message != "" && (d.ExitCode != nil || code != job.ExitOK) {
 		cause = withoutExamples(d.Message)
@@ -75,14 +79,14 @@ func causeOrReaders(s reprocess.Status, v reprocess.VersionStatus, d *reprocess.
 	return line("readers", "see "+*s.Live+" through "+s.View)
 }
 
-func checksWords(checks []Check) string {
-	if len(checks) == 0 {
+func checksWords(all []Check) string {
+	if len(all) == 0 {
 		return "none"
 	}
 	var passed int
 	var other []string
-	for _, c := range checks {
-		if c.Outcome == string(reprocess.CheckPass) {
+	for _, c := range all {
+		if c.Outcome == string(checks.Pass) {
 			passed++
 			continue
 		}
@@ -92,14 +96,14 @@ func checksWords(checks []Check) string {
 		}
 		other = append(other, c.Name+" "+outcome)
 	}
-	text := fmt.Sprintf("%d of %d passed", passed, len(checks))
+	text := fmt.Sprintf("%d of %d passed", passed, len(all))
 	if len(other) > 0 {
 		text += "; " + strings.Join(other, ", ")
 	}
 	return text
 }
 
-func nextCommand(s reprocess.Status, v reprocess.VersionStatus, d *reprocess.Deployment) string {
+func nextCommand(s status.Job, v status.Version, d *ledger.Deployment) string {
 	switch {
 	case d != nil && d.Next != "":
 		return d.Next

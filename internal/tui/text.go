@@ -5,6 +5,8 @@ import (
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kappactl/kappactl/internal/job"
 )
 
 // clean keeps a text on one line and the terminal safe from what came from elsewhere.
@@ -23,9 +25,9 @@ func clean(s string) string {
 	return s
 }
 
-// safe replaces what moves the cursor, changes the direction of writing or starts a control sequence.
+// safe replaces what steers a terminal, and what no encoding holds.
 func safe(r rune) rune {
-	if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || unicode.Is(unicode.Bidi_Control, r) || r == unicode.ReplacementChar {
+	if job.Steers(r) || r == unicode.ReplacementChar {
 		return ' '
 	}
 	return r

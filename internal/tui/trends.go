@@ -6,11 +6,11 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // trendsPart is how the version read, what arrived, and how far behind it was, since the interface began.
-func (m *Model) trendsPart(r room, v reprocess.VersionStatus, width int) []string {
+func (m *Model) trendsPart(r room, v status.Version, width int) []string {
 	if !r.trends || v.Phase.Ended() {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (m *Model) trendsPart(r room, v reprocess.VersionStatus, width int) []strin
 }
 
 // sparkLine is the three of them on one line.
-func (m *Model) sparkLine(v reprocess.VersionStatus, h *history, width int) []string {
+func (m *Model) sparkLine(v status.Version, h *history, width int) []string {
 	t := m.theme
 	each := (width - margin - 44) / 3
 	if each < 4 {
@@ -52,7 +52,7 @@ func (m *Model) sparkLine(v reprocess.VersionStatus, h *history, width int) []st
 }
 
 // lagTone is amber only when the lag does not get smaller by itself.
-func lagTone(v reprocess.VersionStatus) tone {
+func lagTone(v status.Version) tone {
 	if v.Verdict == job.NotConverging || v.Verdict == job.Stalled || v.Verdict == job.Unhealthy {
 		return warn
 	}
@@ -69,7 +69,7 @@ func (m *Model) lagNow(h *history) string {
 }
 
 // lagChart is the curve of unread records with its highest value and how far back it reaches.
-func (m *Model) lagChart(v reprocess.VersionStatus, h *history, width, height int) []string {
+func (m *Model) lagChart(v status.Version, h *history, width, height int) []string {
 	t := m.theme
 	values := squeeze(h.lags(), width)
 	lines := t.chart(lagTone(v), values, width, height)

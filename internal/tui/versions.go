@@ -4,14 +4,14 @@ import (
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // widestVersion keeps both versions close enough to compare them.
 const widestVersion = 56
 
-// versionsPart is the live version at the left and the one in focus at the right; one alone when there is no other. The one that the
-// rest of the page is about is marked.
+// versionsPart is the live version at the left and the one in focus at the right; one alone when there is no other. The
+// one that the rest of the page is about is marked.
 func (m *Model) versionsPart(r room) []string {
 	t := m.theme
 	left, right := m.pair()
@@ -19,7 +19,7 @@ func (m *Model) versionsPart(r room) []string {
 	if right == nil {
 		width = r.width - margin
 	}
-	column := func(v *reprocess.VersionStatus) []string {
+	column := func(v *status.Version) []string {
 		lines := []string{m.versionHead(v)}
 		for _, c := range m.versionFacts(*v)[:min(r.facts, len(factNames()))] {
 			lines = append(lines, t.paint(c.tone, c.text))
@@ -47,17 +47,18 @@ func (m *Model) versionsPart(r room) []string {
 }
 
 // pointer marks the version in focus when there is a choice.
-func (m *Model) pointer(v *reprocess.VersionStatus) string {
+func (m *Model) pointer(v *status.Version) string {
 	if f := m.focused(); f.Version == v.Version && len(m.detail.Status.Versions) > 1 {
 		return m.theme.paint(strong, m.theme.here) + " "
 	}
 	return "  "
 }
 
-// pair are the versions side by side: live, and the one in focus; when that is live, the one most of interest beside it.
-func (m *Model) pair() (left, right *reprocess.VersionStatus) {
+// pair are the versions side by side: live, and the one in focus; when that is live, the one most of interest beside
+// it.
+func (m *Model) pair() (left, right *status.Version) {
 	s := m.detail.Status
-	l, f := liveOf(s), m.focused()
+	l, f := s.LiveVersion(), m.focused()
 	switch {
 	case l == nil:
 		return f, nil
@@ -67,7 +68,7 @@ func (m *Model) pair() (left, right *reprocess.VersionStatus) {
 	return l, beside(s)
 }
 
-func (m *Model) versionHead(v *reprocess.VersionStatus) string {
+func (m *Model) versionHead(v *status.Version) string {
 	sign, as, name := m.theme.role(*v)
 	head := m.theme.paint(as, sign+" ") + m.theme.paint(strong, v.Version) + " " + m.theme.paint(as, name)
 	if v.Paused {
@@ -78,12 +79,14 @@ func (m *Model) versionHead(v *reprocess.VersionStatus) string {
 
 // factNames are the rows, those that matter most first: a low window shows fewer.
 func factNames() []string {
-	return []string{"phase", "behind", "reads", "verdict", "dead letters", "records", "position", "hash", "revision", "staged"}
+	return []string{
+		"phase", "behind", "reads", "verdict", "dead letters", "records", "position", "hash", "revision", "staged",
+	}
 }
 
-func (m *Model) versionFacts(v reprocess.VersionStatus) []cell {
+func (m *Model) versionFacts(v status.Version) []cell {
 	t := m.theme
-	sign, as, words, why := t.health(v.Verdict, v.Reason)
+	sign, as, words, why := t.health(v.Verdict, v.ReasonCode, v.Reason)
 	verdict := word(as, sign+" "+words+why)
 	dead := word(plain, render.Count(v.DeadLetters))
 	if v.DeadLetters > 0 {

@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // TestAJobOfTwoHundredVersions (C03): the two that matter stay in sight, at every size.
 func TestAJobOfTwoHundredVersions(t *testing.T) {
-	versions := []reprocess.VersionStatus{catchingUpVersion(12), liveVersion(12)}
+	versions := []status.Version{catchingUpVersion(12), liveVersion(12)}
 	versions[0].Version, versions[1].Version = "v200", "v199"
 	for n := 198; n > 0; n-- {
 		phase := job.Retired
@@ -27,7 +27,7 @@ func TestAJobOfTwoHundredVersions(t *testing.T) {
 	}
 	d := detail(versions...)
 	d.Deployment.Number, d.Status.Deployments[0].Version = 200, "v200"
-	o := Overview{Agents: 1, Jobs: []reprocess.Status{d.Status}}
+	o := Overview{Agents: 1, Jobs: []status.Job{d.Status}}
 	page, list := opened(t, Options{Job: "pageviews"}, 100, 30), opened(t, Options{}, 100, 30)
 	page.answer(looked{detail: &d})
 	list.answer(looked{overview: &o})

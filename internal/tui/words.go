@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/status"
 )
 
 // phaseWords is a phase with what stands beside it.
-func phaseWords(v reprocess.VersionStatus) string {
+func phaseWords(v status.Version) string {
 	text := strings.ReplaceAll(string(v.Phase), "_", " ")
 	if v.Paused {
 		text += ", paused"
@@ -128,19 +129,19 @@ func (p progress) whole() string {
 }
 
 // partitionProgress counts from the first offset that the version covers, else from the start of the log.
-func partitionProgress(p reprocess.PartitionStatus, f Facts) progress {
+func partitionProgress(p status.Partition, f Facts) progress {
 	start, ok := f.Starts[p.Topic+"/"+strconv.Itoa(int(p.Partition))]
 	if !ok && p.Start != nil {
 		start, ok = *p.Start, true
 	}
-	if !ok || p.End == nil || p.LagRecords == nil {
+	if !ok || p.LastStable == nil || p.LagRecords == nil {
 		return progress{}
 	}
-	total := max(0, *p.End-start)
+	total := max(0, *p.LastStable-start)
 	return progress{done: min(total, max(0, total-*p.LagRecords)), total: total, known: true}
 }
 
-func versionProgress(v reprocess.VersionStatus, f Facts) progress {
+func versionProgress(v status.Version, f Facts) progress {
 	out := progress{known: len(v.Partitions) > 0}
 	for _, p := range v.Partitions {
 		one := partitionProgress(p, f)
@@ -150,7 +151,7 @@ func versionProgress(v reprocess.VersionStatus, f Facts) progress {
 }
 
 // outlook says whether a version has read everything, and if not when it will have, if ever.
-func outlook(now time.Time, v reprocess.VersionStatus, made *float64) (string, tone) {
+func outlook(now time.Time, v status.Version, made *float64) (string, tone) {
 	rates := ""
 	if v.RecordsPerSecond != nil && made != nil {
 		rates = fmt.Sprintf(": %s read, %s arrive", render.Rate(v.RecordsPerSecond), render.Rate(made))
@@ -163,7 +164,9 @@ func outlook(now time.Time, v reprocess.VersionStatus, made *float64) (string, t
 	case v.Verdict == job.Unhealthy:
 		return "unhealthy", bad
 	case v.Verdict == job.Holding:
-		return "within its limits, for long enough soon", live
+		return v.Reason, live
+	case v.Verdict == job.BlockedByTxn || v.ReasonCode == reason.CodeOpenTransaction:
+		return "held back by an open transaction", warn
 	case v.LagRecords != nil && *v.LagRecords == 0 && v.Phase.Consumes():
 		return "caught up: everything is read", live
 	case v.LagRecords != nil && *v.LagRecords == 0:
@@ -193,7 +196,7 @@ func clockOf(now time.Time, in float64) string {
 }
 
 // waitsFor says in words what a version waits for before readers can see it, or what it does for them.
-func waitsFor(v reprocess.VersionStatus, d *reprocess.DeploymentStatus, f Facts, readOnly bool) string {
+func waitsFor(v status.Version, d *status.Deployment, f Facts, readOnly bool) string {
 	switch {
 	case v.Phase.Ended():
 		if v.Error != "" {
@@ -210,13 +213,13 @@ func waitsFor(v reprocess.VersionStatus, d *reprocess.DeploymentStatus, f Facts,
 	return waitsInPhase(v, d, f, readOnly)
 }
 
-func waitsInPhase(v reprocess.VersionStatus, d *reprocess.DeploymentStatus, f Facts, readOnly bool) string {
+func waitsInPhase(v status.Version, d *status.Deployment, f Facts, readOnly bool) string {
 	switch v.Phase {
 	case job.Staged:
 		return "an agent to write down the ranges to replay"
 	case job.Replaying:
-		if turn, ok := turnOf(v.Verdict, v.Reason); ok {
-			return "its turn: " + turn
+		if v.ReasonCode == reason.CodeQueued {
+			return "its turn: " + v.Reason
 		}
 		if v.Verdict == job.Starting {
 			return v.Reason
@@ -248,14 +251,16 @@ func waitsInPhase(v reprocess.VersionStatus, d *reprocess.DeploymentStatus, f Fa
 	return v.Reason
 }
 
-func catchingUp(v reprocess.VersionStatus, f Facts) string {
-	if v.Verdict == job.Holding || v.Verdict == job.Ready || v.Verdict == job.Unknown || v.Verdict == job.Starting || len(v.Partitions) == 0 {
+func catchingUp(v status.Version, f Facts) string {
+	if v.Verdict == job.Holding || v.Verdict == job.Ready || v.Verdict == job.Unknown || v.Verdict == job.Starting ||
+		len(v.Partitions) == 0 {
 		return verdictWords(v.Verdict) + ": " + v.Reason
 	}
 	worst := worstFirst(v.Partitions)[0]
 	text := fmt.Sprintf("%s/%d: %s", worst.Topic, worst.Partition, worst.Reason)
 	if f.Ready.MaxLagTime > 0 {
-		text += fmt.Sprintf("; ready once every partition is at most %s behind for %s", render.Duration(f.Ready.MaxLagTime), render.Duration(f.Ready.StableFor))
+		text += fmt.Sprintf("; ready once every partition is at most %s behind for %s", render.Duration(f.Ready.MaxLagTime),
+			render.Duration(f.Ready.StableFor))
 	}
 	return text
 }
@@ -269,7 +274,8 @@ func keyOf(readOnly bool, name string) string {
 
 // withoutExamples leaves out the lines of a message that are indented: examples of what differs.
 func withoutExamples(text string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return strings.HasPrefix(line, " ") }), " ")
+	return strings.Join(slices.DeleteFunc(strings.Split(text, "\n"),
+		func(line string) bool { return strings.HasPrefix(line, " ") }), " ")
 }
 
 func withNext(text, next string) string {

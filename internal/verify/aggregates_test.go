@@ -31,9 +31,37 @@ func TestEveryAggregateIsRecomputedFromTheLog(t *testing.T) {
 	w.exec(`UPDATE public.hits__v1 SET newest = 31, p90__buckets = '{"300e-1": 3}' WHERE url = '/a'`)
 	w.exec(`UPDATE public.hits__v1 SET times__set = '{2026-01-01 10:05Z}' WHERE url = '/b'`)
 	w.exec(`UPDATE public.hits__v1 SET by_ms__counts = '{"10": 1, "7": 2}' WHERE url IS NULL`)
-	w.exec(`UPDATE public.hits__v1 SET spread__m2 = spread__m2 * 1.0001 WHERE url = '/c'`)
+	w.exec(`UPDATE public.hits__v1 SET spread__xx = spread__xx + 1 WHERE url = '/c'`)
 	r := w.verify(Options{})
 	if r.Equal || r.Differences != 4 {
 		t.Errorf("want 4 differences, got %d: %v", r.Differences, r.Examples)
+	}
+}
+
+const everyOtherType = `
+job: hits
+source:
+  topics: [TOPIC]
+  format: json
+  columns: {url: text, ms: bigint, doc: jsonb}
+query: |
+  SELECT url, doc, {n: ms, half: ms / 2.0, t: url} AS parts, [{x: ms}, {x: 1}] AS list, to_days(CAST(ms AS INTEGER)) + to_microseconds(ms) AS wait
+  FROM source
+serve: {view: public.hits}
+`
+
+// TestEveryTypeThatCheckTakesIsCompared: also those that both engines write in their own ways.
+func TestEveryTypeThatCheckTakesIsCompared(t *testing.T) {
+	w := newWorld(t, kafkatest.Fake(t), everyOtherType)
+	w.process(map[int32][]string{0: {
+		`{"url":"/a","ms":5,"doc":{"b":[1,2.50,null,{}],"a":{"x":"\u00e9\n","":true}}}`, `{"url":"/b","ms":40000,"doc":"text"}`,
+		`{"url":"/c","ms":-3,"doc":[1e2, -0.5]}`, `{"url":"/d"}`,
+	}})
+	wantEqual(t, w.verify(Options{}), 4, 4)
+	w.exec(`UPDATE public.hits__v1 SET doc = '[100, 0.5]' WHERE url = '/c'`)
+	w.exec(`UPDATE public.hits__v1 SET wait = wait + interval '1 microsecond' WHERE url = '/b'`)
+	w.exec(`UPDATE public.hits__v1 SET parts = parts || '{"n": 6}' WHERE url = '/a'`)
+	if r := w.verify(Options{}); r.Equal || r.Differences != 3 {
+		t.Errorf("want 3 differences, got %d: %v", r.Differences, r.Examples)
 	}
 }

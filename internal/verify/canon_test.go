@@ -96,7 +96,7 @@ func TestBothEnginesGiveTheSameTextForAValue(t *testing.T) {
 }
 
 func TestATypeThatCannotBeComparedIsRefused(t *testing.T) {
-	for _, typ := range []string{"jsonb", "interval", "double precision[]", "jsonb[]"} {
+	for _, typ := range []string{"point", "double precision[]", "double precision[][]"} {
 		if _, err := canonOf("x", typ); err == nil || !strings.Contains(err.Error(), typ) {
 			t.Errorf("%s: %v", typ, err)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// tolerance is how far two floating-point results may be apart, relative to the larger one.
+// tolerance is the largest relative difference between two floating-point results that counts as equal.
 const tolerance = "1e-9"
 
 // compared is one column of the query in both tables, where it is named c0, c1, ….
@@ -16,10 +16,12 @@ type compared struct {
 	name string
 	key  bool
 	time bool
+	json bool
 	canon
 }
 
-// comparison is the SQL that compares a version with its query. Its methods give DuckDB statements, except served.
+// comparison builds the SQL that compares a version with its query. Its methods return DuckDB statements, except
+// copySQL.
 type comparison struct {
 	columns []compared
 	oracle  string
@@ -42,30 +44,37 @@ func newComparison(l job.Layout, oracle string) (*comparison, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.columns = append(c.columns, compared{name: v.Name, key: v.Key, time: v.Key && times[v.Name], canon: form})
+		c.columns = append(c.columns, compared{
+			name: v.Name, key: v.Key, time: v.Key && times[v.Name], canon: form, json: v.Type == "jsonb" && !v.Counts,
+		})
 	}
 	return c, nil
 }
 
-// copySQL is the PostgreSQL statement that copies the served rows, of which rows is the SELECT.
+// copySQL returns the PostgreSQL statement that copies the served rows; rows is their SELECT.
 func (c *comparison) copySQL(rows string) string {
 	items := make([]string, len(c.columns))
 	for i, col := range c.columns {
 		items[i] = col.postgres("q." + pg.Ident(col.name))
 	}
-	return fmt.Sprintf("COPY (SELECT %s FROM (%s\n) AS q) TO STDOUT WITH (FORMAT text, ENCODING 'UTF8')", strings.Join(items, ", "), rows)
+	return fmt.Sprintf("COPY (SELECT %s FROM (%s\n) AS q) TO STDOUT WITH (FORMAT text, ENCODING 'UTF8')",
+		strings.Join(items, ", "), rows)
 }
 
-// served makes table served of the copied rows.
+// served creates table served from the copied rows.
 func (c *comparison) served() string {
 	items := make([]string, len(c.columns))
 	for i, col := range c.columns {
-		items[i] = fmt.Sprintf("CAST(%s AS %s) AS %[1]s", column(i), col.load)
+		value := fmt.Sprintf("CAST(%s AS %s)", column(i), col.load)
+		if col.json { // the raw value is the text that PostgreSQL writes
+			value = jsonPaths(column(i))
+		}
+		items[i] = value + " AS " + column(i)
 	}
 	return "CREATE TABLE served AS SELECT " + strings.Join(items, ", ") + " FROM source"
 }
 
-// expected is the SELECT of the same columns from the log.
+// expected returns the SELECT of the same columns from the log.
 func (c *comparison) expected() string {
 	items := make([]string, len(c.columns))
 	for i, col := range c.columns {
@@ -74,7 +83,7 @@ func (c *comparison) expected() string {
 	return fmt.Sprintf("SELECT %s FROM (%s\n) AS o", strings.Join(items, ", "), c.oracle)
 }
 
-// timeKey is the place of the time key, or -1.
+// timeKey returns the index of the time key, or -1.
 func (c *comparison) timeKey() int {
 	for i, col := range c.columns {
 		if col.time {
@@ -84,7 +93,7 @@ func (c *comparison) timeKey() int {
 	return -1
 }
 
-// timeOf is a time key as a number: days or microseconds, NULL for what is no moment.
+// timeOf returns a time key as a number of days or microseconds; NULL if it is infinite.
 func (c *comparison) timeOf(i int) string { return fmt.Sprintf("TRY_CAST(%s AS BIGINT)", column(i)) }
 
 func (c *comparison) keys() (names []string) {
@@ -96,7 +105,8 @@ func (c *comparison) keys() (names []string) {
 	return names
 }
 
-// differing makes a table of the rows that are missing, extra or of other values; those stored twice are extra.
+// differing creates a table of the rows that are missing, unexpected or different. Rows stored twice count as
+// unexpected.
 func (c *comparison) differing() []string {
 	on, same := []string{"s.one = e.one"}, []string{"true"}
 	var items, extra []string
@@ -131,7 +141,8 @@ func (c *comparison) differing() []string {
 	}
 }
 
-// examples selects the first differences as text: in_served, in_expected, then each key, or served and expected value.
+// examples selects the first differences as text: in_served, in_expected, then each key, or the served and the expected
+// value.
 func (c *comparison) examples() string {
 	items := []string{"CAST(in_served AS VARCHAR)", "CAST(in_expected AS VARCHAR)"}
 	for i, col := range c.columns {
@@ -141,10 +152,11 @@ func (c *comparison) examples() string {
 			items = append(items, col.show("s"+column(i)), col.show("e"+column(i)))
 		}
 	}
-	return fmt.Sprintf("SELECT %s FROM differing ORDER BY %s LIMIT %d", strings.Join(items, ", "), strings.Join(append(c.keys(), "in_served"), ", "), maxExamples)
+	return fmt.Sprintf("SELECT %s FROM differing ORDER BY %s LIMIT %d", strings.Join(items, ", "),
+		strings.Join(append(c.keys(), "in_served"), ", "), maxExamples)
 }
 
-// example reads one row of examples.
+// example parses one row of examples.
 func (c *comparison) example(row []*string) Example {
 	e := Example{Key: map[string]*string{}}
 	inServed, inExpected := *row[0] == "true", *row[1] == "true"

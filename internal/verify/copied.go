@@ -23,26 +23,28 @@ type copied struct {
 
 var _ array.RecordReader = (*copied)(nil)
 
-// newCopied reads rows of n columns; they are named c0, c1, … inside one STRUCT column, as query.Session wants it.
+// newCopied reads rows of n columns. They are named c0, c1, … inside one STRUCT column, as query.Session expects.
 func newCopied(in io.Reader, n int) *copied {
 	fields := make([]arrow.Field, n)
 	for i := range fields {
 		fields[i] = arrow.Field{Name: column(i), Type: arrow.BinaryTypes.String, Nullable: true}
 	}
 	schema := arrow.NewSchema([]arrow.Field{{Name: "r", Type: arrow.StructOf(fields...)}}, nil)
-	return &copied{in: bufio.NewReaderSize(in, 256<<10), builder: array.NewRecordBuilder(memory.DefaultAllocator, schema), columns: n}
+	return &copied{
+		in: bufio.NewReaderSize(in, 256<<10), builder: array.NewRecordBuilder(memory.DefaultAllocator, schema), columns: n,
+	}
 }
 
 func column(i int) string { return fmt.Sprintf("c%d", i) }
 
-// Retain and Release leave the reader to whoever made it.
+// Retain and Release do nothing: the creator owns the reader.
 func (*copied) Retain()  {}
 func (*copied) Release() {}
 
 func (c *copied) Schema() *arrow.Schema          { return c.builder.Schema() }
 func (c *copied) RecordBatch() arrow.RecordBatch { return c.batch }
 
-// Record is the deprecated name of RecordBatch; the interface asks for it.
+// Record is the deprecated name of RecordBatch, which the interface requires.
 func (c *copied) Record() arrow.RecordBatch { return c.batch }
 func (c *copied) Err() error                { return c.err }
 
@@ -83,7 +85,7 @@ func (c *copied) Next() bool {
 	return true
 }
 
-// append takes one line apart. A row of one column may be an empty line.
+// append parses one line. A row of one column may be an empty line.
 func (c *copied) append(line []byte) error {
 	row := c.builder.Field(0).(*array.StructBuilder)
 	row.Append(true)
@@ -110,7 +112,7 @@ func (c *copied) append(line []byte) error {
 	return nil
 }
 
-// unescape undoes the backslash sequences that COPY writes.
+// unescape decodes the backslash sequences that COPY writes.
 func unescape(field []byte) string {
 	out := make([]byte, 0, len(field))
 	for i := 0; i < len(field); i++ {

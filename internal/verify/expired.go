@@ -7,9 +7,9 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// readCutoff reads before which moment rows are expired in the snapshot, in the form of the time key's canon.
+// readCutoff reads the time before which rows are expired in the snapshot, in the form of the time key's canon.
 func (r *run) readCutoff(ctx context.Context, tx *pg.Tx) error {
-	k := r.layout.Keep
+	k := r.Layout.Keep
 	if !k.Limits() {
 		return nil
 	}
@@ -25,19 +25,19 @@ func (r *run) readCutoff(ctx context.Context, tx *pg.Tx) error {
 	return nil
 }
 
-// expire leaves expired rows out of the comparison: they are hidden, and deleted sooner or later.
+// expire removes expired rows from both tables. Readers do not see them, and they are deleted eventually.
 func (r *run) expire(ctx context.Context) error {
 	if r.cutoff == nil {
 		return nil
 	}
 	for i, c := range r.columns {
-		if c.name != r.layout.Keep.Column {
+		if c.name != r.Layout.Keep.Column {
 			continue
 		}
 		for _, table := range []string{"served", "expected"} {
 			old := fmt.Sprintf("coalesce(%s < %d, %s = '-infinity')", r.timeOf(i), *r.cutoff, column(i))
 			if err := r.exec(ctx, fmt.Sprintf("DELETE FROM %s WHERE coalesce(%s, false)", table, old), nil); err != nil {
-				return fmt.Errorf("leave expired rows out: %w", err)
+				return fmt.Errorf("exclude expired rows: %w", err)
 			}
 		}
 	}

@@ -78,7 +78,7 @@ func newWorld(t *testing.T, brokers []string, file string) *world {
 	w.exec(`INSERT INTO kappactl.version (job, number, hash, spec, layout, dialect, engine, phase) VALUES ('hits', 1, '', $1::jsonb, $2::jsonb, $3, '', 'live')`,
 		string(spec), string(layout), query.Dialect)
 	store := serving.New(serving.Config{})
-	w.must(store.Create(t.Context(), w.pool, w.ref, "public", w.query.Layout))
+	w.must(store.Create(t.Context(), w.pool, job.Version{Ref: w.ref, Schema: "public", Layout: w.query.Layout}))
 	return w
 }
 
@@ -138,7 +138,7 @@ func (w *world) land(decoder *format.Decoder) {
 	batch := decoder.Take()
 	defer batch.Release()
 	names, types := w.query.Layout.StagedColumns()
-	w.must(session.Run(w.t.Context(), w.query.Land(1), newOne(batch), func(b arrow.RecordBatch) error {
+	w.must(session.Run(w.t.Context(), w.query.Land(), newOne(batch), func(b arrow.RecordBatch) error {
 		for row := range int(b.NumRows()) {
 			items, args := make([]string, len(names)), make([]any, len(names))
 			for i := range names {

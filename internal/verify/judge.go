@@ -15,8 +15,8 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 )
 
-// judge says whether records fail by themselves, with the statement that agents run and in an engine of its own: it is asked
-// while the log is being read into another statement. One goroutine owns it.
+// judge finds out whether records fail on their own. It uses the agents' statement in a session of its own, because it
+// runs while another statement reads the log. One goroutine owns it.
 type judge struct {
 	ctx     context.Context
 	run     *run
@@ -41,11 +41,11 @@ func (j *judge) close() error {
 	return j.session.Close()
 }
 
-// errRefused is records of which at least one cannot be processed.
+// errRefused reports that at least one record of a batch cannot be processed.
 var errRefused = errors.New("a record cannot be processed")
 
-// try is errRefused when the query, or PostgreSQL reading its values, fails over these records. Those that the decoder
-// rejects are left out.
+// try returns errRefused if the query fails over these records, or PostgreSQL rejects its values. It leaves out records
+// that the decoder rejects.
 func (j *judge) try(records []*kgo.Record) error {
 	for _, rec := range records {
 		_ = j.decoder.Append(rec)
@@ -76,7 +76,7 @@ func (j *judge) try(records []*kgo.Record) error {
 	for i, c := range columns {
 		args[i] = c
 	}
-	_, err = j.run.Pool.Exec(j.ctx, query.Casts(j.run.layout), args...)
+	_, err = j.run.Pool.Exec(j.ctx, query.Casts(j.run.Layout), args...)
 	if code := pg.Code(err); len(code) == 5 && (code[:2] == "22" || code[:2] == "23" || code[:2] == "54") {
 		return errRefused
 	}
@@ -86,7 +86,7 @@ func (j *judge) try(records []*kgo.Record) error {
 func (j *judge) longKey(columns [][]*string) bool {
 	for row := range columns[0] {
 		n := 0
-		for _, c := range columns[1 : 1+len(j.run.layout.Keys)] {
+		for _, c := range columns[:len(j.run.Layout.Keys)] {
 			if c[row] != nil {
 				n += len(*c[row])
 			}
@@ -98,7 +98,7 @@ func (j *judge) longKey(columns [][]*string) bool {
 	return false
 }
 
-// appendTexts copies the text columns of b, which is valid only for now.
+// appendTexts copies the text columns of b, which is only valid during the call.
 func appendTexts(columns [][]*string, b arrow.RecordBatch) [][]*string {
 	if columns == nil {
 		columns = make([][]*string, b.NumCols())
@@ -117,8 +117,8 @@ func appendTexts(columns [][]*string, b arrow.RecordBatch) [][]*string {
 	return columns
 }
 
-// search reads the log once more and finds the records that fail alone, by halving the batches that fail. It says whether
-// there are any.
+// search reads the log once more and finds the records that fail alone, by halving the batches that fail. It reports
+// whether there are any.
 func search(log *logReader, j *judge) (found bool, err error) {
 	defer log.restart()
 	log.restart()
@@ -137,7 +137,7 @@ func search(log *logReader, j *judge) (found bool, err error) {
 		}
 		n := min(len(log.pending), batchRecords)
 		if err := halve(log.pending[:n], j, &found); err != nil {
-			return found, fmt.Errorf("look for records that the query fails over: %w", err)
+			return found, fmt.Errorf("find records over which the query fails: %w", err)
 		}
 		log.pending = log.pending[n:]
 	}

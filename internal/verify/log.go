@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/format"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
@@ -17,19 +18,19 @@ import (
 
 const (
 	batchRecords = 20_000
-	// patience is how long the brokers may give nothing before the comparison ends with what they said last.
+	// patience is how long a comparison waits for brokers that return nothing before it ends with their last error.
 	patience = 60 * time.Second
 )
 
-// logReader reads spans from the log as Arrow batches: what the engine pulls from. One goroutine owns it.
+// logReader reads the spans from the log as Arrow batches, which the engine pulls. One goroutine owns it.
 type logReader struct {
 	ctx     context.Context
 	now     func() time.Time
-	fetcher *kafka.Fetcher
+	fetcher *archive.Reader
 	decoder *format.Decoder
 	spans   []*span
-	size    int    // records a batch
-	judge   *judge // of records that are stored as dead letters
+	size    int    // records per batch
+	judge   *judge // for records that are stored as dead letters
 
 	records int64
 	pending []pendingRecord
@@ -44,18 +45,18 @@ type pendingRecord struct {
 
 var _ array.RecordReader = (*logReader)(nil)
 
-// Retain and Release leave the reader to whoever made it.
+// Retain and Release do nothing: the creator owns the reader.
 func (*logReader) Retain()  {}
 func (*logReader) Release() {}
 
 func (r *logReader) Schema() *arrow.Schema          { return r.decoder.Schema() }
 func (r *logReader) RecordBatch() arrow.RecordBatch { return r.batch }
 
-// Record is the deprecated name of RecordBatch; the interface asks for it.
+// Record is the deprecated name of RecordBatch, which the interface requires.
 func (r *logReader) Record() arrow.RecordBatch { return r.batch }
 func (r *logReader) Err() error                { return r.err }
 
-// Next decodes the next batch. It is false at the end of the spans and after an error.
+// Next decodes the next batch. It returns false at the end of the spans and after an error.
 func (r *logReader) Next() bool {
 	r.drop()
 	for r.err == nil {
@@ -92,12 +93,13 @@ func (r *logReader) drop() {
 	}
 }
 
-// decode judges a record as agents do: the query is asked only about those that an agent found it to fail over.
+// decode accepts or rejects a record as agents do. It runs the query only over records that an agent stored as dead
+// letters because the query failed.
 func (r *logReader) decode(p pendingRecord) error {
 	r.records++
 	offset := p.record.Offset
 	refused := p.span.refused[offset]
-	if !refused && r.judge != nil && p.span.letter(offset) {
+	if !refused && r.judge != nil && p.span.hasDeadLetter(offset) {
 		err := r.judge.try([]*kgo.Record{p.record})
 		if err != nil && !errors.Is(err, errRefused) {
 			return err
@@ -110,7 +112,7 @@ func (r *logReader) decode(p pendingRecord) error {
 	return nil
 }
 
-// restart begins anew at the start of every span.
+// restart starts again at the start of every span.
 func (r *logReader) restart() {
 	r.drop()
 	r.pending, r.records, r.err = nil, 0, nil
@@ -122,7 +124,7 @@ func (r *logReader) restart() {
 	}
 }
 
-// fetch fills pending. It is false when all spans are done.
+// fetch fills pending. It returns false when all spans are read.
 func (r *logReader) fetch() (more bool, err error) {
 	since, last := r.now(), errors.New("no answer")
 	for {
@@ -137,7 +139,11 @@ func (r *logReader) fetch() (more bool, err error) {
 		moved := false
 		for _, f := range fetched {
 			switch {
-			case f.Err != nil && kafka.Final(f.Err):
+			case damaged(f.Err):
+				return false, &job.Refusal{
+					Code: job.ExitGap, Err: f.Err, Cause: f.Err.Error(), Next: "kappactl archive verify " + f.Topic,
+				}
+			case f.Err != nil && archive.Final(f.Err):
 				return false, &job.Refusal{
 					Code: job.ExitGap, Err: f.Err,
 					Cause: "the log changed while it was read: " + f.Err.Error(),
@@ -153,9 +159,15 @@ func (r *logReader) fetch() (more bool, err error) {
 			return true, nil
 		}
 		if r.now().Sub(since) > patience {
-			return false, fmt.Errorf("read the log: nothing came for %s: %w", patience, last)
+			return false, fmt.Errorf("read the log: no data for %s: %w", patience, last)
 		}
 	}
+}
+
+// damaged reports whether a file of the archive cannot be read.
+func damaged(err error) bool {
+	var d *archive.DamagedError
+	return errors.As(err, &d)
 }
 
 func (r *logReader) cursors() []kafka.Cursor {
@@ -168,7 +180,7 @@ func (r *logReader) cursors() []kafka.Cursor {
 	return out
 }
 
-// accept takes what is new and inside the span. It says whether the span moved.
+// accept appends the fetched records that are new and inside the span. It reports whether the span advanced.
 func (r *logReader) accept(f kafka.Fetched) bool {
 	for _, s := range r.spans {
 		if s.Partition != f.Partition {

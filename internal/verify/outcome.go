@@ -11,16 +11,17 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// boundary is the time key that the oldest record of each truncated span falls into: rows up to it may lack records. Records
-// that give no row are passed over, in batches that double.
+// boundary returns the time key of the oldest record in each truncated span, and of these the latest. Rows up to it may
+// lack records. It skips records that produce no row, in batches of doubling size.
 func (r *run) boundary(ctx context.Context, log *logReader, truncated []*span) (after int64, cut bool, err error) {
 	for _, s := range truncated {
-		probe := *s // read by itself, so that the real reading starts anew
+		probe := *s // a copy with its own position, so that the real read starts at the span's start
 		probe.rejected = nil
 		log.spans, log.size = []*span{&probe}, 1
 		found := false
 		for !found && log.Next() {
-			rows, err := r.texts(ctx, fmt.Sprintf("SELECT CAST(max(%s) AS VARCHAR) FROM (%s)", r.timeOf(r.timeKey()), r.expected()), newOne(log.RecordBatch()))
+			rows, err := r.texts(ctx, fmt.Sprintf("SELECT CAST(max(%s) AS VARCHAR) FROM (%s)", r.timeOf(r.timeKey()),
+				r.expected()), newOne(log.RecordBatch()))
 			if err != nil {
 				return 0, false, fmt.Errorf("find where the log starts: %w", err)
 			}
@@ -39,7 +40,7 @@ func (r *run) boundary(ctx context.Context, log *logReader, truncated []*span) (
 		switch {
 		case log.err != nil:
 			return 0, false, log.err
-		case !found: // nothing left says up to which time its records are gone
+		case !found: // no remaining record shows up to which time records are gone
 			return 0, false, nothingLeft()
 		}
 		log.pending = nil
@@ -53,10 +54,13 @@ func (r *run) boundary(ctx context.Context, log *logReader, truncated []*span) (
 }
 
 func nothingLeft() error {
-	return &job.Refusal{Code: job.ExitGap, Cause: "the log holds no whole bucket of the time key any more", Next: "compare again when newer buckets have come"}
+	return &job.Refusal{
+		Code: job.ExitGap, Cause: "the log no longer holds a complete bucket of the time key",
+		Next: "run verify again when newer buckets are complete",
+	}
 }
 
-// cutAt leaves only the rows after the boundary in both tables.
+// cutAt keeps only the rows after the boundary in both tables.
 func (r *run) cutAt(ctx context.Context, after int64) error {
 	i := r.timeKey()
 	keep := fmt.Sprintf("coalesce(%s > %d, false)", r.timeOf(i), after)
@@ -84,7 +88,7 @@ func (r *run) cutAt(ctx context.Context, after int64) error {
 	return nil
 }
 
-// compare fills the report.
+// compare fills in the report.
 func (r *run) compare(ctx context.Context) (err error) {
 	for _, sql := range r.differing() {
 		if err := r.exec(ctx, sql, nil); err != nil {
@@ -110,14 +114,14 @@ func (r *run) compare(ctx context.Context) (err error) {
 		p.DeadLetters += int64(len(s.rejected))
 		p.Partitions = append(p.Partitions, Partition{Topic: s.Topic, Partition: s.ID, From: s.start, To: s.To, Gaps: s.gaps})
 	}
-	letters := misfiled(r.spans)
+	letters := deadLetterDifferences(r.spans)
 	p.Differences += int64(len(letters))
 	p.Examples = append(p.Examples, letters[:min(len(letters), maxExamples-len(p.Examples))]...)
 	p.Equal = p.Differences == 0
 	return nil
 }
 
-// one is a reader of one batch that belongs to somebody else.
+// one reads a single batch that it does not own.
 type one struct {
 	batch arrow.RecordBatch
 	given bool
@@ -125,18 +129,18 @@ type one struct {
 
 func newOne(b arrow.RecordBatch) *one { return &one{batch: b} }
 
-// Retain and Release leave the batch to its owner.
+// Retain and Release do nothing: the batch has another owner.
 func (*one) Retain()  {}
 func (*one) Release() {}
 
 func (o *one) Schema() *arrow.Schema          { return o.batch.Schema() }
 func (o *one) RecordBatch() arrow.RecordBatch { return o.batch }
 
-// Record is the deprecated name of RecordBatch; the interface asks for it.
+// Record is the deprecated name of RecordBatch, which the interface requires.
 func (o *one) Record() arrow.RecordBatch { return o.batch }
 func (*one) Err() error                  { return nil }
 
-// Next gives the batch once.
+// Next returns the batch once.
 func (o *one) Next() bool {
 	first := !o.given
 	o.given = true

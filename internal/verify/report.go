@@ -9,42 +9,43 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// maxExamples is how many differences a report shows.
+// maxExamples is the largest number of differences in a report.
 const maxExamples = 10
 
-// Report is the outcome of a comparison.
+// Report is the result of a comparison.
 type Report struct {
 	Job     job.Name `json:"job"`
 	Version string   `json:"version"`
-	// Equal says that rows and dead letters are what the log gives.
+	// Equal reports whether the version's rows and dead letters match the log.
 	Equal bool `json:"equal"`
-	// Rows is how many served rows were compared; Skipped how many were not, because their records are partly below the
-	// log start (only with FromLogStart).
+	// Rows is the number of served rows that were compared. Skipped is the number that were not, because some of their
+	// records are below the log start (only with FromLogStart).
 	Rows    int64 `json:"rows"`
 	Skipped int64 `json:"skipped"`
-	// ComparedAfter is the time key that compared rows are after, with FromLogStart.
+	// ComparedAfter is the time key after which rows were compared, with FromLogStart.
 	ComparedAfter string `json:"compared_after,omitempty"`
-	// Records is how many records were read from the log, dead letters included.
+	// Records is the number of records read from the log, including dead letters.
 	Records     int64 `json:"records"`
-	DeadLetters int64 `json:"dead_letters"` // records that cannot be processed, as found in the log
-	// Differences counts rows that are missing, extra or of other values, and dead letters that are stored and should
-	// not be, or the other way round.
+	DeadLetters int64 `json:"dead_letters"` // records in the log that cannot be processed
+	// Differences counts rows that are missing, unexpected or different, and dead letters that are stored wrongly or
+	// missing.
 	Differences int64       `json:"differences"`
 	Examples    []Example   `json:"examples"` // at most ten
 	Seconds     float64     `json:"seconds"`
 	Partitions  []Partition `json:"partitions"`
 }
 
-// Partition is what was read of one partition.
+// Partition is what was read from one partition.
 type Partition struct {
 	Topic     string      `json:"topic"`
 	Partition int32       `json:"partition"`
 	From      int64       `json:"from"`
 	To        int64       `json:"to"`
-	Gaps      []job.Range `json:"gaps,omitempty"` // accepted ones within it
+	Gaps      []job.Range `json:"gaps,omitempty"` // accepted gaps within the range
 }
 
-// Example is one difference. Values are texts by column; nil is NULL. Served or Expected is nil when there is no such row.
+// Example is one difference. Values are texts by column; nil is NULL. Served or Expected is nil if that side has no
+// such row.
 type Example struct {
 	Key      map[string]*string `json:"key"`
 	Served   map[string]*string `json:"served"`

@@ -42,8 +42,8 @@ func TestWhatTheLogNoLongerHoldsIsALoss(t *testing.T) {
 		"log start inside a gap":     {span: spanOf(10, 100, job.Range{From: 5, To: 50}), topics: facts(40, 100, 1)},
 		"log start behind a gap":     {span: spanOf(10, 100, job.Range{From: 5, To: 50}), topics: facts(60, 100, 1), want: "t/0 [50,60) is gone, the log starts at 60"},
 		"nothing was read":           {span: spanOf(10, 10), topics: facts(40, 100, 1)},
-		"another incarnation":        {span: spanOf(10, 100), topics: facts(0, 100, 2), want: `t/0 [10,100): topic "t" was deleted and made again`, whole: true},
-		"topic gone":                 {span: spanOf(10, 100), want: `t/0 [10,100): topic "t" does not exist any more`, whole: true},
+		"another incarnation":        {span: spanOf(10, 100), topics: facts(0, 100, 2), want: `t/0 [10,100): topic "t" was deleted and recreated`, whole: true},
+		"topic gone":                 {span: spanOf(10, 100), want: `t/0 [10,100): topic "t" no longer exists`, whole: true},
 		"log cut off":                {span: spanOf(10, 100), topics: facts(0, 50, 1), want: "t/0 [10,100): the log ends at 50", whole: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestDeadLettersAreComparedByOffset(t *testing.T) {
 	s.begin(50)
 	s.stored, s.rejected = []int64{10, 60, 70}, []int64{60, 80}
 	var got []string
-	for _, e := range misfiled([]*span{s}) {
+	for _, e := range deadLetterDifferences([]*span{s}) {
 		got = append(got, e.String())
 	}
 	want := []string{

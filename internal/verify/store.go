@@ -13,7 +13,7 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 )
 
-const selectVersion = `SELECT v.phase, v.dialect, v.lanes::integer AS lanes, v.built_xid IS NOT NULL AS built,
+const selectVersion = `SELECT v.phase, v.dialect, v.built_xid IS NOT NULL AS built,
 	v.spec::text AS spec, v.layout::text AS layout, j.view_schema
 	FROM kappactl.version v JOIN kappactl.job j ON j.name = v.job
 	WHERE v.job = @job AND v.number = @number`
@@ -21,26 +21,34 @@ const selectVersion = `SELECT v.phase, v.dialect, v.lanes::integer AS lanes, v.b
 const selectPositions = `SELECT topic_id::text AS topic_id, topic, partition, covers_from, next, leader_epoch
 	FROM kappactl.position WHERE job = @job AND number = @number ORDER BY topic, topic_id, partition`
 
-const selectGaps = `SELECT topic_id::text AS topic_id, partition, from_offset, to_offset, counted
-	FROM kappactl.accepted_gap WHERE job = @job AND number = @number ORDER BY topic_id, partition, from_offset`
+// selectGaps lists what the results do not hold: accepted gaps and, of mode lambda, below the cut of the live generation what
+// that one could not read. It may have read a gap that was accepted, from the archive.
+const selectGaps = `WITH cut AS (
+		SELECT r.topic_id, r.partition, r.to_offset, r.unread FROM kappactl.generation_range r JOIN kappactl.generation g USING (job, number, generation)
+		WHERE r.job = @job AND r.number = @number AND g.state = 'live'
+	)
+	SELECT topic_id::text AS topic_id, partition, from_offset, to_offset, counted FROM (
+		SELECT a.topic_id, a.partition, greatest(a.from_offset, c.to_offset) AS from_offset, a.to_offset, a.counted
+		FROM kappactl.accepted_gap a LEFT JOIN cut c USING (topic_id, partition)
+		WHERE a.job = @job AND a.number = @number AND (c.to_offset IS NULL OR a.to_offset > c.to_offset)
+		UNION ALL
+		SELECT c.topic_id, c.partition, lower(u), upper(u), false FROM cut c, unnest(c.unread) AS u
+	) gaps ORDER BY topic_id, partition, from_offset`
 
 const selectDeadLetters = `SELECT d.topic_id::text AS topic_id, d.partition, d."offset"
 	FROM kappactl.dead_letter d JOIN kappactl.position p USING (job, number, topic_id, partition)
 	WHERE d.job = @job AND d.number = @number AND d."offset" >= p.covers_from AND d."offset" < p.next
 	ORDER BY d.topic_id, d.partition, d."offset"`
 
-// version is what is to be verified.
+// version is the version to verify.
 type version struct {
-	ref    job.Ref
-	schema string
-	spec   job.Spec
-	layout job.Layout
+	job.Version
+	spec job.Spec
 }
 
 type versionRow struct {
 	Phase      string
 	Dialect    int
-	Lanes      int
 	Built      bool
 	Spec       string
 	Layout     string
@@ -55,7 +63,9 @@ func loadVersion(ctx context.Context, db pg.DB, ref job.Ref) (*version, error) {
 	}
 	r, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByName[versionRow])
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("there is no version %s", ref), Next: "kappactl status " + string(ref.Job)}
+		return nil, &job.Refusal{
+			Code: job.ExitUsage, Cause: fmt.Sprintf("there is no version %s", ref), Next: "kappactl status " + string(ref.Job),
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read version %s: %w", ref, err)
@@ -63,14 +73,13 @@ func loadVersion(ctx context.Context, db pg.DB, ref job.Ref) (*version, error) {
 	if err := comparable(ref, r); err != nil {
 		return nil, err
 	}
-	v := &version{ref: ref, schema: r.ViewSchema}
+	v := &version{Version: job.Version{Ref: ref, Schema: r.ViewSchema}}
 	if err := json.Unmarshal([]byte(r.Spec), &v.spec); err != nil {
 		return nil, fmt.Errorf("read the job file of %s: %w", ref, err)
 	}
-	if err := json.Unmarshal([]byte(r.Layout), &v.layout); err != nil {
+	if err := json.Unmarshal([]byte(r.Layout), &v.Layout); err != nil {
 		return nil, fmt.Errorf("read the layout of %s: %w", ref, err)
 	}
-	v.layout.Lanes = max(v.layout.Lanes, r.Lanes)
 	return v, nil
 }
 
@@ -78,9 +87,15 @@ func comparable(ref job.Ref, r versionRow) error {
 	phase := job.Phase(r.Phase)
 	switch {
 	case phase == job.Retiring || phase == job.Retired:
-		return &job.Refusal{Code: job.ExitConflict, Cause: fmt.Sprintf("%s is %s: its table is gone", ref, phase), Next: "kappactl status " + string(ref.Job)}
+		return &job.Refusal{
+			Code: job.ExitConflict, Cause: fmt.Sprintf("%s is %s: its table was dropped", ref, phase),
+			Next: "kappactl status " + string(ref.Job),
+		}
 	case phase.Ended() && !r.Built:
-		return &job.Refusal{Code: job.ExitConflict, Cause: fmt.Sprintf("%s is %s: it never had a table to compare", ref, phase), Next: "kappactl status " + string(ref.Job)}
+		return &job.Refusal{
+			Code: job.ExitConflict, Cause: fmt.Sprintf("%s is %s: it never had a table to compare", ref, phase),
+			Next: "kappactl status " + string(ref.Job),
+		}
 	case phase == job.Staged || phase == job.Replaying || phase == job.Building:
 		return &job.Refusal{
 			Code:  job.ExitNotCaughtUp,
@@ -123,13 +138,13 @@ type deadRow struct {
 	Offset    int64
 }
 
-// place names one partition of one incarnation of a topic.
+// place identifies a partition of one topic id.
 type place struct {
 	topic job.TopicID
 	id    int32
 }
 
-// readSpans reads what the version covers, with its gaps and its dead letters.
+// readSpans reads what the version covers, with its gaps and dead letters.
 func readSpans(ctx context.Context, db pg.DB, ref job.Ref) ([]*span, error) {
 	positions, err := list[positionRow](ctx, db, selectPositions, ref)
 	if err != nil {

@@ -1,11 +1,13 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 
+	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/format"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
@@ -20,37 +23,45 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 )
 
-// Views says how a version is read; implemented by serving.Store.
+// Views builds the SQL that reads a version; serving.Store implements it.
 type Views interface {
-	Select(ref job.Ref, schema string, l job.Layout) string
+	Select(v job.Version) string
 }
 
-// Topics says what the brokers hold; implemented by *kafka.Admin.
-type Topics interface {
-	Topics(ctx context.Context, names []string) ([]job.TopicFacts, error)
-}
-
-// Deps is what a comparison works with. Zero values of the last four mean the defaults.
+// Deps are the dependencies of a comparison. Zero values of the last four mean the defaults.
 type Deps struct {
 	Pool   *pg.Pool
 	Kafka  kafka.Config
-	Admin  Topics
+	Admin  archive.Cluster
 	Views  Views
-	Temp   string           // folder to spill into; empty: memory only
-	Memory int64            // bytes of the engine; default 512 MB
+	Temp   string           // spill folder; empty: memory only
+	Memory int64            // memory limit of the engine in bytes; default 512 MB
+	Shelf  *archive.Shelf   // cache of archive files; default: one in Temp
 	Log    *slog.Logger     // default: none
 	Now    func() time.Time // default time.Now
 }
 
-// Options say how much is compared.
+// Options sets what is compared.
 type Options struct {
-	// FromLogStart compares what the log still holds: the rows whose time key is after the bucket in which the log starts.
-	// Records that are gone are taken to be older than those that are left.
+	// FromLogStart compares only what the log still holds: the rows whose time key is after the bucket in which the log
+	// starts. It assumes that deleted records are older than the remaining ones.
 	FromLogStart bool
+	// From is where records are read; empty: where a replay reads them.
+	From job.ReplaySource
 }
 
-// Run recomputes a version from the log and compares. Differences are in the report, not an error. A *job.Refusal says
-// that there is nothing to compare yet, or with code 7 which offsets the log no longer holds.
+// policy returns where a comparison reads records. What the archive does not hold is read from the log, also where a
+// replay would not do so.
+func (o Options) policy(s *job.Spec) archive.Policy {
+	from, kept := cmp.Or(o.From, s.Replay.Source), s.Archive != nil
+	if from == job.SourceArchive {
+		from = job.SourceAuto
+	}
+	return archive.ReplayPolicy(from, kept)
+}
+
+// Run recomputes a version from the log and compares. Differences are in the report, not in the error. A *job.Refusal
+// means that there is nothing to compare yet or, with exit code 7, names the offsets that the log no longer holds.
 func Run(ctx context.Context, d Deps, ref job.Ref, o Options) (report Report, err error) {
 	d = d.withDefaults()
 	started := d.Now()
@@ -62,7 +73,7 @@ func Run(ctx context.Context, d Deps, ref job.Ref, o Options) (report Report, er
 	if err != nil {
 		return Report{}, fmt.Errorf("compile the query of %s: %w", ref, err)
 	}
-	c, err := newComparison(v.layout.Audited(), compiled.Audit)
+	c, err := newComparison(v.Layout.Audited(), compiled.Audit)
 	if err != nil {
 		return Report{}, err
 	}
@@ -71,7 +82,10 @@ func Run(ctx context.Context, d Deps, ref job.Ref, o Options) (report Report, er
 		return Report{}, fmt.Errorf("verify %s: %w", ref, err)
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
-	r := &run{Deps: d, version: v, comparison: c, fields: compiled.Fields, land: compiled.Land(1), session: session}
+	r := &run{
+		policy: o.policy(&v.spec), Deps: d, version: v, comparison: c, fields: compiled.Fields, land: compiled.Land(),
+		session: session,
+	}
 	if err := r.all(ctx, o); err != nil {
 		return Report{}, fmt.Errorf("verify %s: %w", ref, err)
 	}
@@ -83,6 +97,9 @@ func (d Deps) withDefaults() Deps {
 	if d.Memory == 0 {
 		d.Memory = 512e6
 	}
+	if d.Shelf == nil {
+		d.Shelf = archive.NewShelf(d.Pool, new(archive.Locations), d.Temp, archive.DefaultShelf)
+	}
 	if d.Log == nil {
 		d.Log = slog.New(slog.DiscardHandler)
 	}
@@ -92,7 +109,7 @@ func (d Deps) withDefaults() Deps {
 	return d
 }
 
-// run is one comparison under way.
+// run is the state of one comparison.
 type run struct {
 	Deps
 	*version
@@ -101,12 +118,13 @@ type run struct {
 	land    string // the statement that agents run
 	session *query.Session
 	spans   []*span
-	cutoff  *int64 // days or microseconds of the first time key before which rows are expired
+	cutoff  *int64 // time key, in days or microseconds, before which rows are expired
 	report  Report
+	policy  archive.Policy
 }
 
 func (r *run) all(ctx context.Context, o Options) error {
-	r.report = Report{Job: r.ref.Job, Version: r.ref.Number.String(), Examples: []Example{}}
+	r.report = Report{Job: r.Job, Version: r.Number.String(), Examples: []Example{}}
 	if err := r.snapshot(ctx); err != nil {
 		return err
 	}
@@ -123,29 +141,25 @@ func (r *run) all(ctx context.Context, o Options) error {
 	return r.compare(ctx)
 }
 
-// snapshot copies positions and rows as they stand at one moment.
+// snapshot copies positions and rows from one snapshot of the database.
 func (r *run) snapshot(ctx context.Context) error {
 	return r.Pool.Snapshot(ctx, func(tx *pg.Tx) (err error) {
-		if r.spans, err = readSpans(ctx, tx, r.ref); err != nil {
+		if r.spans, err = readSpans(ctx, tx, r.Ref); err != nil {
 			return err
 		}
-		// Only the query's own columns, and every row of them.
-		plain := r.layout.Audited()
-		view := plain.View
-		plain.Where, plain.Keep = "", nil
+		// Only the query's own columns, and all rows.
+		plain := r.Audited()
+		plain.Layout.Where, plain.Layout.Keep = "", nil
+		plain.Layout.View = slices.DeleteFunc(slices.Clone(plain.Layout.View), func(c job.ViewColumn) bool {
+			return c.Computed
+		})
 		if err := r.readCutoff(ctx, tx); err != nil {
 			return err
-		}
-		plain.View = nil
-		for _, v := range view {
-			if !v.Computed {
-				plain.View = append(plain.View, v)
-			}
 		}
 		if _, err := tx.Exec(ctx, "SET LOCAL extra_float_digits = 1"); err != nil {
 			return fmt.Errorf("copy the served rows: %w", err)
 		}
-		return r.copyRows(ctx, tx, r.copySQL(r.Views.Select(r.ref, r.schema, plain)))
+		return r.copyRows(ctx, tx, r.copySQL(r.Views.Select(plain)))
 	})
 }
 
@@ -156,7 +170,7 @@ func (r *run) copyRows(ctx context.Context, tx *pg.Tx, sql string) error {
 	go func() {
 		_, err := tx.Raw().Conn().PgConn().CopyTo(ctx, in, sql)
 		copying <- err
-		_ = in.CloseWithError(err) // nil is the end of the rows
+		_ = in.CloseWithError(err) // nil ends the rows
 	}()
 	rows := newCopied(out, len(r.columns))
 	defer rows.close()
@@ -182,44 +196,45 @@ func (r *run) reach(ctx context.Context, o Options) (truncated []*span, err erro
 	lost := losses(r.spans, topics)
 	for _, l := range lost {
 		if !o.FromLogStart || l.whole {
-			return nil, refuse(r.ref, lost, r.timeKey() >= 0)
+			return nil, refuse(r.Ref, lost, r.timeKey() >= 0)
 		}
 		l.span.begin(l.start)
 		truncated = append(truncated, l.span)
 	}
 	if len(truncated) > 0 && r.timeKey() < 0 {
-		return nil, untimed(r.layout.Shape)
+		return nil, untimed(r.Layout.Shape)
 	}
 	return truncated, nil
 }
 
-// topics asks about each topic by itself, so that one that is gone does not hide the others.
+// topics asks about each topic separately, so that a missing topic does not hide the others.
 func (r *run) topics(ctx context.Context) ([]job.TopicFacts, error) {
 	var out []job.TopicFacts
+	log := archive.NewLog(r.Admin, r.Shelf, r.policy, false)
 	asked := map[string]bool{}
 	for _, s := range r.spans {
 		if asked[s.Topic] {
 			continue
 		}
 		asked[s.Topic] = true
-		facts, err := r.Admin.Topics(ctx, []string{s.Topic})
+		facts, err := log.Topics(ctx, []string{s.Topic})
 		var missing *kafka.MissingTopicError
 		if err != nil && !errors.As(err, &missing) {
-			return nil, fmt.Errorf("look at topic %s: %w", s.Topic, err)
+			return nil, fmt.Errorf("read topic %s: %w", s.Topic, err)
 		}
 		out = append(out, facts...)
 	}
 	return out, nil
 }
 
-// recompute runs the query over the log into table expected and cuts both tables where the log starts too late.
+// recompute runs the query over the log into table expected, and limits both tables where the log starts too late.
 func (r *run) recompute(ctx context.Context, truncated []*span) error {
 	client, err := kafka.NewClient(r.Kafka)
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	fetcher := kafka.NewFetcher(client, kafka.FetchConfig{})
+	fetcher := archive.NewReader(kafka.NewFetcher(client, kafka.FetchConfig{}), r.Shelf, r.policy, r.Now)
 	defer fetcher.Close()
 	decoder, err := format.New(r.spec.Source, r.fields)
 	if err != nil {
@@ -243,7 +258,7 @@ func (r *run) recompute(ctx context.Context, truncated []*span) error {
 	return nil
 }
 
-// fill makes table expected. When the query fails over records, they are looked for and left out.
+// fill creates table expected. If the query fails over records, it finds them and leaves them out.
 func (r *run) fill(ctx context.Context, log *logReader) (err error) {
 	j, err := r.newJudge(ctx)
 	if err != nil {
@@ -261,7 +276,7 @@ func (r *run) fill(ctx context.Context, log *logReader) (err error) {
 	if err != nil {
 		return err
 	}
-	if !found { // it fails over all of them together only
+	if !found { // the query fails only over all of them together
 		return failed
 	}
 	return r.exec(ctx, expected, log)
@@ -295,14 +310,14 @@ func (r *run) texts(ctx context.Context, sql string, in array.RecordReader) ([][
 	return out, err
 }
 
-// number runs a query of one number, cast to text.
+// number runs a query that returns one number, cast to text.
 func (r *run) number(ctx context.Context, sql string) (int64, error) {
 	rows, err := r.texts(ctx, sql, nil)
 	if err != nil {
 		return 0, err
 	}
 	if len(rows) != 1 || len(rows[0]) != 1 || rows[0][0] == nil {
-		return 0, fmt.Errorf("%q gave no number", sql)
+		return 0, fmt.Errorf("%q returned no number", sql)
 	}
 	return strconv.ParseInt(*rows[0][0], 10, 64)
 }

@@ -113,7 +113,7 @@ func TestAcceptedGapsAreLeftOut(t *testing.T) {
 	kafkatest.DeleteRecords(t, w.brokers, w.topic, 0, 2)
 	wantRefusal(t, second(w.try(Options{})), job.ExitGap, w.topic+"/0 [0,2) is gone")
 	w.exec(`UPDATE kappactl.accepted_gap SET counted = true`)
-	wantRefusal(t, second(w.try(Options{})), job.ExitGap, "the log was cut off after [1,3) was counted")
+	wantRefusal(t, second(w.try(Options{})), job.ExitGap, "the log was truncated after [1,3) was counted")
 }
 
 func second(_ Report, err error) error { return err }
@@ -143,19 +143,19 @@ func TestALogWithoutAWholeBucketIsNotCalledEqual(t *testing.T) {
 	w := newWorld(t, kafkatest.Fake(t), pageviews)
 	w.process(map[int32][]string{0: {hit("/a", ten, 1), hit("/a", ten, 2)}})
 	kafkatest.DeleteRecords(t, w.brokers, w.topic, 0, 1)
-	wantRefusal(t, second(w.try(Options{FromLogStart: true})), job.ExitGap, "no whole bucket")
+	wantRefusal(t, second(w.try(Options{FromLogStart: true})), job.ExitGap, "no longer holds a complete bucket")
 	kafkatest.DeleteRecords(t, w.brokers, w.topic, 0, 2)
-	wantRefusal(t, second(w.try(Options{FromLogStart: true})), job.ExitGap, "no whole bucket")
+	wantRefusal(t, second(w.try(Options{FromLogStart: true})), job.ExitGap, "no longer holds a complete bucket")
 }
 
 func TestATopicMadeAgainRefuses(t *testing.T) {
 	w := newWorld(t, kafkatest.Fake(t), pageviews)
 	w.process(map[int32][]string{0: {hit("/a", ten, 1)}})
 	kafkatest.DeleteTopic(t, w.brokers, w.topic)
-	wantRefusal(t, second(w.try(Options{FromLogStart: true})), job.ExitGap, "does not exist any more")
+	wantRefusal(t, second(w.try(Options{FromLogStart: true})), job.ExitGap, "no longer exists")
 	kafkatest.CreateTopic(t, w.brokers, w.topic, 2, nil)
 	kafkatest.Produce(t, w.brokers, w.topic, 0, hit("/a", ten, 1))
-	wantRefusal(t, second(w.try(Options{FromLogStart: true})), job.ExitGap, w.topic+"/0 [0,1)", "deleted and made again")
+	wantRefusal(t, second(w.try(Options{FromLogStart: true})), job.ExitGap, w.topic+"/0 [0,1)", "deleted and recreated")
 }
 
 func TestVersionsWithoutATableAreRefused(t *testing.T) {
@@ -281,7 +281,7 @@ serve: {view: public.hits SERVE}
 	w = newWorld(t, kafkatest.Fake(t), strings.Replace(rows, " SERVE", ", key: [url], order_by: ms", 1))
 	w.process(map[int32][]string{0: {hit("/a", ten, 1), hit("/b", ten, 2)}})
 	wantEqual(t, w.verify(Options{}), 2, 2)
-	w.exec(`UPDATE public.hits__v1 SET _deleted = true WHERE url = '/a'`)
+	w.exec(`UPDATE public.hits__v1 SET _place = NULL, _deletes = '{}' WHERE url = '/a'`)
 	wantDifferences(t, w.verify(Options{}), "url=/a: served no row, expected ms=1")
 }
 

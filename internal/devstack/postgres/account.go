@@ -12,14 +12,14 @@ import (
 	"syscall"
 )
 
-// account is the operating system's user that runs the server; nil = whoever runs us.
+// account is the operating system user that runs the server; nil means the current user.
 type account struct {
 	uid, gid uint32
 	name     string
 }
 
-// serverAccount chooses who runs the server of a cluster: an existing cluster's owner, else ourselves, and in place of
-// root the account postgres or nobody.
+// serverAccount chooses who runs the server of a cluster: the owner of an existing cluster, otherwise the current user,
+// or instead of root the account postgres or nobody.
 func serverAccount(cluster string) (*account, error) {
 	euid := os.Geteuid()
 	if info, err := os.Stat(cluster); err == nil {
@@ -38,7 +38,8 @@ func serverAccount(cluster string) (*account, error) {
 			return accountOf(u)
 		}
 	}
-	return nil, errors.New("PostgreSQL refuses to run as root, and there is no account postgres, nobody or daemon to run it; start this as an ordinary user")
+	return nil, errors.New("PostgreSQL refuses to run as root, and there is no account postgres, nobody or daemon to " +
+		"run it; start this as an ordinary user")
 }
 
 func accountOf(u *user.User) (*account, error) {
@@ -50,7 +51,8 @@ func accountOf(u *user.User) (*account, error) {
 	return &account{uid: uint32(uid), gid: uint32(gid), name: u.Username}, nil
 }
 
-// attributes makes a child run as the account, in a process group of its own: Ctrl-C in a terminal must reach us alone.
+// attributes makes a child process run as the account, in its own process group, so that Ctrl-C in a terminal does not
+// reach it.
 func (a *account) attributes() *syscall.SysProcAttr {
 	attr := &syscall.SysProcAttr{Setpgid: true}
 	if a != nil {
@@ -69,7 +71,7 @@ func (a *account) own(path string) error {
 	return nil
 }
 
-// reaches says whether the account can enter a folder; it lets a child try.
+// reaches reports whether the account can enter a folder, by running a child process as the account.
 func (a *account) reaches(bin Bin, dir string) error {
 	if a == nil {
 		return nil
@@ -82,11 +84,11 @@ func (a *account) reaches(bin Bin, dir string) error {
 	return nil
 }
 
-// Folder returns a folder in which the cluster can live: want, or as root, when the server's account cannot reach want
-// (as under root's home), a new one named after it in the system's state or temporary folder. The folder exists then.
+// Folder returns an existing folder for the cluster. This is want, or, as root, a new folder named after want in the
+// system's state or temporary folder if the server's account cannot reach want (such as under root's home).
 func Folder(bin Bin, want string) (string, error) {
 	if err := os.MkdirAll(want, 0o711); err != nil {
-		return "", fmt.Errorf("make the cluster's folder: %w", err)
+		return "", fmt.Errorf("create the cluster's folder: %w", err)
 	}
 	acc, err := serverAccount(filepath.Join(want, clusterFolder))
 	if err != nil {
@@ -121,7 +123,8 @@ func makeUnder(parent, name string) (string, error) {
 	return dir, os.Chmod(dir, 0o711)
 }
 
-// environment is ours without what would steer a PostgreSQL program (PGDATA, PGPORT, …) and with English messages.
+// environment returns the environment without variables that affect PostgreSQL programs (PGDATA, PGPORT, …) and with
+// English messages.
 func environment() []string {
 	env := []string{"LC_ALL=C"}
 	for _, kv := range os.Environ() {
@@ -132,15 +135,15 @@ func environment() []string {
 	return env
 }
 
-// TempFolder makes a new folder under the system's temporary folder that the server's account can enter; the caller
+// TempFolder creates a folder under the system's temporary folder that the server's account can enter. The caller
 // removes it after Stop.
 func TempFolder() (string, error) {
 	dir, err := os.MkdirTemp("", "kappactl-postgres-")
 	if err != nil {
-		return "", fmt.Errorf("make the cluster's folder: %w", err)
+		return "", fmt.Errorf("create the cluster's folder: %w", err)
 	}
 	if err := os.Chmod(dir, 0o711); err != nil {
-		return "", fmt.Errorf("make the cluster's folder: %w", err)
+		return "", fmt.Errorf("create the cluster's folder: %w", err)
 	}
 	return dir, nil
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// postmaster is what a running server keeps in postmaster.pid.
+// postmaster is the content of a running server's postmaster.pid.
 type postmaster struct {
 	pid    int
 	port   int
-	status string // starting, stopping, ready, standby; empty in its first moments
+	status string // starting, stopping, ready, standby; empty right after the start
 }
 
 func (p postmaster) ready() bool { return p.status == "ready" }
@@ -31,8 +31,8 @@ func readPostmaster(cluster string) (postmaster, error) {
 	return parsePostmaster(string(text))
 }
 
-// parsePostmaster reads the lines pid, folder, start time, port, socket folder, address, shared memory, status; a
-// server that is still starting has written only the first of them.
+// parsePostmaster parses the lines pid, folder, start time, port, socket folder, address, shared memory, status. A
+// server that is starting has written only the first of them.
 func parsePostmaster(text string) (postmaster, error) {
 	lines := strings.Split(text, "\n")
 	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
@@ -41,7 +41,7 @@ func parsePostmaster(text string) (postmaster, error) {
 	}
 	p := postmaster{pid: pid}
 	if len(lines) > 3 {
-		p.port, _ = strconv.Atoi(strings.TrimSpace(lines[3])) // 0 until known
+		p.port, _ = strconv.Atoi(strings.TrimSpace(lines[3])) // 0 if unknown yet
 	}
 	if len(lines) > 7 {
 		p.status = strings.TrimSpace(lines[7])
@@ -49,7 +49,7 @@ func parsePostmaster(text string) (postmaster, error) {
 	return p, nil
 }
 
-// adopt returns the server of this cluster that still runs, or nil. One that is starting or stopping is waited for.
+// adopt returns the running server of this cluster, or nil. It waits for a server that is starting or stopping.
 func (c Config) adopt(ctx context.Context) (*Server, error) {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -87,8 +87,8 @@ func (c Config) take(ctx context.Context, pm postmaster) (*Server, error) {
 	return s, conn.Close(ctx)
 }
 
-// dropStale removes the postmaster file of a crashed server whose process id now belongs to another program:
-// PostgreSQL itself would refuse to start.
+// dropStale removes the postmaster file of a crashed server whose process id now belongs to another program, because
+// PostgreSQL would refuse to start.
 func (c Config) dropStale() error {
 	if err := os.Remove(filepath.Join(c.cluster(), "postmaster.pid")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove a stale postmaster.pid: %w", err)
@@ -101,8 +101,8 @@ func alive(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// runsIn says whether the process works in the folder, as a server does in its cluster's; true where that cannot be
-// known (no /proc).
+// runsIn reports whether the process works in the folder, as a server does in its cluster's. It is true if that is
+// unknown (no /proc).
 func runsIn(pid int, dir string) bool {
 	cwd, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
 	if err != nil {

@@ -17,16 +17,16 @@ const (
 	quit = syscall.SIGQUIT // ends at once; the next start recovers
 )
 
-// poll is how often files and processes that cannot be waited for are looked at.
+// poll is the interval of checking files and processes that cannot be waited for.
 const poll = 20 * time.Millisecond
 
-// child is a postmaster that we started.
+// child is a postmaster started by this process.
 type child struct {
 	pid  int
 	done chan struct{} // closed when it has ended
 	err  error         // how it ended; valid after done
 	log  string
-	from int64 // where in the log this start begins
+	from int64 // offset in the log at which this start begins
 }
 
 func startChild(c Config, acc *account, args []string) (*child, error) {
@@ -80,12 +80,12 @@ func (ch *child) end(sig syscall.Signal, patience time.Duration) error {
 		case <-time.After(patience):
 		}
 	}
-	return fmt.Errorf("the PostgreSQL server (pid %d) does not end", ch.pid)
+	return fmt.Errorf("the PostgreSQL server (pid %d) does not stop", ch.pid)
 }
 
 func (ch *child) signal(s syscall.Signal) error {
 	select {
-	case <-ch.done: // its pid may belong to somebody else by now
+	case <-ch.done: // its pid may belong to another process by now
 		return nil
 	default:
 	}
@@ -95,7 +95,7 @@ func (ch *child) signal(s syscall.Signal) error {
 	return nil
 }
 
-// awaitReady waits until the postmaster file of this child says ready.
+// awaitReady waits until the postmaster file of this child contains ready.
 func (c Config) awaitReady(ctx context.Context, ch *child) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -113,7 +113,7 @@ func (c Config) awaitReady(ctx context.Context, ch *child) error {
 	}
 }
 
-// said is the end of what this child wrote.
+// said returns the end of this child's output.
 func (ch *child) said() string {
 	f, err := os.Open(ch.log)
 	if err != nil {

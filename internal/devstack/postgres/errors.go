@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// ErrRunning is a cluster whose server runs already, where the caller did not ask to adopt it.
+// ErrRunning reports that the cluster's server already runs and the caller did not ask to adopt it.
 var ErrRunning = errors.New("the server of this folder is already running")
 
-// NotFoundError says that no usable server binaries are installed, and what to install.
+// NotFoundError reports that no usable server binaries are installed, and what to install.
 type NotFoundError struct {
 	Unusable []string // what was found and why it cannot be used
 	Install  string   // the command or package for this system
@@ -24,12 +24,12 @@ func (e *NotFoundError) Error() string {
 	return b.String()
 }
 
-// Next is what a person does about it.
+// Next returns what a person can do about it.
 func (e *NotFoundError) Next() string {
 	return e.Install + "; or name the folder of the binaries with --postgres-bin or KAPPACTL_POSTGRES_BIN"
 }
 
-// StartError is a server or an initdb that ended early, with the last lines it wrote.
+// StartError reports a server or an initdb that ended early, with its last lines of output.
 type StartError struct {
 	What string
 	Log  string // path, or empty
@@ -51,5 +51,5 @@ func (e *StartError) Error() string {
 	return text
 }
 
-// Unwrap gives the chain behind it.
+// Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// MinVersion is the oldest PostgreSQL that serves: version tables need NULLS NOT DISTINCT.
+// MinVersion is the oldest supported PostgreSQL: version tables need NULLS NOT DISTINCT.
 const MinVersion = 15
 
-// BinVariable names the folder of the server binaries in the environment.
+// BinVariable is the environment variable with the folder of the server binaries.
 const BinVariable = "KAPPACTL_POSTGRES_BIN"
 
 // Bin is a folder of server binaries.
@@ -26,7 +26,7 @@ type Bin struct {
 	Version int // major
 }
 
-// patterns are where distributions put server binaries.
+// patterns lists where distributions install server binaries.
 var patterns = [...]string{
 	"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                   // PGDG on Fedora and RHEL
@@ -39,9 +39,9 @@ var patterns = [...]string{
 	"/usr/local/pgsql/bin", // built from source
 }
 
-// Find returns the server binaries to use: of the folder explicit when it is not empty (a folder, or the path of a
-// postgres program), else of KAPPACTL_POSTGRES_BIN, else the first usable of PATH, pg_config and the folders in which
-// distributions put them, newest first. The error is a *NotFoundError, or says what is wrong with the folder named.
+// Find returns the server binaries to use. explicit, if not empty, is their folder or the path of a postgres program.
+// Otherwise Find uses KAPPACTL_POSTGRES_BIN, then the first usable of PATH, pg_config and the folders of distributions,
+// newest first. The error is a *NotFoundError, or describes what is wrong with the named folder.
 func Find(ctx context.Context, explicit string) (Bin, error) {
 	return system{
 		getenv: os.Getenv, lookPath: exec.LookPath, resolve: filepath.EvalSymlinks, glob: filepath.Glob,
@@ -49,7 +49,7 @@ func Find(ctx context.Context, explicit string) (Bin, error) {
 	}.find(ctx, explicit)
 }
 
-// system is what finding asks the machine.
+// system is the access to the machine that finding needs.
 type system struct {
 	getenv   func(string) string
 	lookPath func(string) (string, error)
@@ -90,7 +90,8 @@ func (s system) find(ctx context.Context, explicit string) (Bin, error) {
 	return Bin{}, &NotFoundError{Unusable: unusable, Install: s.install}
 }
 
-// named uses the folder that a person named, or says why not: looking elsewhere would hide a typing error.
+// named uses the folder that a person named, or returns why it is unusable. Searching elsewhere would hide a typing
+// error.
 func (s system) named(ctx context.Context, origin, path string) (Bin, error) {
 	dir := path
 	if filepath.Base(path) == "postgres" {
@@ -121,7 +122,7 @@ func (s system) fromPath() []string {
 	return dirs
 }
 
-// fromPgConfig is skipped silently when pg_config is missing or its folder holds no server: client packages bring it too.
+// fromPgConfig returns nothing if pg_config is missing or its folder holds no server: client packages install it too.
 func (s system) fromPgConfig(ctx context.Context) []string {
 	path, err := s.lookPath("pg_config")
 	if err != nil {
@@ -152,7 +153,7 @@ func (s system) fromDistributions() []string {
 	return dirs
 }
 
-// probe asks both programs of a folder for their version: a folder may hold only one of them.
+// probe asks both programs of a folder for their version, because a folder may hold only one of them.
 func (s system) probe(ctx context.Context, dir string) (Bin, error) {
 	version := 0
 	for _, name := range []string{"postgres", "initdb"} {

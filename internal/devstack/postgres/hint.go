@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// installHint is what to run on this system to get server binaries.
+// installHint returns how to install server binaries on this system.
 func installHint(goos, release string) string {
 	if goos == "darwin" {
 		return "install PostgreSQL with: brew install postgresql@17"
@@ -26,7 +26,7 @@ func installHint(goos, release string) string {
 	return "install the PostgreSQL server (15 or newer) with your system's package manager"
 }
 
-// osRelease is the ID and ID_LIKE of this Linux distribution, or empty.
+// osRelease returns ID and ID_LIKE of this Linux distribution, or "".
 func osRelease() string {
 	text, err := os.ReadFile("/etc/os-release")
 	if err != nil {

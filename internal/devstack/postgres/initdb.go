@@ -18,8 +18,8 @@ const (
 	logFile       = "server.log"
 )
 
-// initialise makes the cluster when it is missing. initdb works in a folder beside it that is renamed at the end, so
-// that an interrupted one leaves no half cluster behind.
+// initialise creates the cluster if it is missing. initdb works in a temporary folder that is renamed at the end, so
+// that an interrupted run leaves no incomplete cluster.
 func (c Config) initialise(ctx context.Context, acc *account) error {
 	cluster := c.cluster()
 	text, err := os.ReadFile(filepath.Join(cluster, "PG_VERSION"))
@@ -34,7 +34,7 @@ func (c Config) initialise(ctx context.Context, acc *account) error {
 		return fmt.Errorf("remove an unfinished cluster: %w", err)
 	}
 	if err := os.Mkdir(fresh, 0o700); err != nil {
-		return fmt.Errorf("make the cluster's folder: %w", err)
+		return fmt.Errorf("create the cluster's folder: %w", err)
 	}
 	if err := acc.own(fresh); err != nil {
 		return err
@@ -52,7 +52,8 @@ func (c Config) sameVersion(version string) error {
 	if version == strconv.Itoa(c.Bin.Version) {
 		return nil
 	}
-	return fmt.Errorf("the cluster in %s is of PostgreSQL %s, the binaries in %s are of %d: name binaries of %s with --postgres-bin or %s, or use another folder",
+	return fmt.Errorf("the cluster in %s is of PostgreSQL %s, the binaries in %s are of %d: name binaries of %s with "+
+		"--postgres-bin or %s, or use another folder",
 		c.Data, version, c.Bin.Dir, c.Bin.Version, version, BinVariable)
 }
 
@@ -69,7 +70,9 @@ func (c Config) initdb(ctx context.Context, acc *account, dir string) (err error
 	if err := acc.own(given); err != nil {
 		return err
 	}
-	args := []string{"--encoding=UTF8", "--username=" + role, "--pwfile=" + given, "--auth=scram-sha-256", "--no-instructions"}
+	args := []string{
+		"--encoding=UTF8", "--username=" + role, "--pwfile=" + given, "--auth=scram-sha-256", "--no-instructions",
+	}
 	if c.Settings["fsync"] == "off" {
 		args = append(args, "--no-sync")
 	}
@@ -97,7 +100,7 @@ func runInitdb(ctx context.Context, bin Bin, acc *account, dir string, args ...s
 	return nil
 }
 
-// tail is the last lines of a text, in one line.
+// tail returns the last lines of a text on one line.
 func tail(text string, lines int) string {
 	all := strings.Split(strings.TrimSpace(text), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], " | ")

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// role is the cluster's one role, a superuser.
+// role is the cluster's only role, a superuser.
 const role = "kappactl"
 
-// host is where the server listens.
+// host is the address on which the server listens.
 const host = "127.0.0.1"
 
-// password returns the password in the pgpass file at path, which is made with a new one when it is missing.
+// password returns the password in the pgpass file at path. If the file is missing, it creates it with a new password.
 func password(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,7 +37,7 @@ func password(path string) (string, error) {
 	return fields[4], nil
 }
 
-// writeSecret writes a 0600 file whole or not at all.
+// writeSecret writes a file with mode 0600 atomically.
 func writeSecret(path, text string) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".pgpass-") // mode 0600
 	if err != nil {

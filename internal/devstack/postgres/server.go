@@ -13,19 +13,21 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// Config says what to run. Zero fields mean the defaults given.
+// Config configures a server. Zero fields mean the defaults given.
 type Config struct {
 	Bin  Bin
-	Data string // folder of the cluster, made when missing; see Folder
-	// Port is tried first; 0, or one that is taken, means a free one.
+	Data string // folder of the cluster, created if missing; see Folder
+	// Port is tried first; if it is 0 or taken, a free port is used.
 	Port int
-	// Settings of postgresql.conf given on the command line; {"fsync": "off"} makes a server for tests.
+	// Settings are settings of postgresql.conf passed on the command line; {"fsync": "off"} suits tests.
 	Settings map[string]string
-	// Adopt takes over a server of this folder that still runs, in place of ErrRunning.
+	// Adopt takes over a running server of this folder instead of returning ErrRunning.
 	Adopt bool
-	// DieWithParent ends the server at once when our process dies (Linux only).
+	// DieWithParent ends the server immediately when the current process dies (Linux only).
 	DieWithParent bool
 	// StartTimeout bounds the wait for the server, which may have to recover first; default 60 s.
 	StartTimeout time.Duration
@@ -34,20 +36,20 @@ type Config struct {
 func (c Config) cluster() string { return filepath.Join(c.Data, clusterFolder) }
 func (c Config) log() string     { return filepath.Join(c.Data, logFile) }
 
-// Server is a running server. Its methods may be called from one goroutine at a time.
+// Server is a running server. Its methods must not be called concurrently.
 type Server struct {
 	config  Config
 	port    int
 	pid     int
-	child   *child // nil when adopted
+	child   *child // nil if adopted
 	adopted bool
 }
 
-// startTries bounds how often a start looks for another port: between choosing a free one and the server's bind,
-// somebody else may take it.
+// startTries bounds how often a start tries another port: another process may take a free port before the server binds
+// it.
 const startTries = 5
 
-// Start makes the cluster when it is missing and starts its server. It returns when the server accepts connections.
+// Start creates the cluster if it is missing and starts its server. It returns when the server accepts connections.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	var err error
 	if c.Data, err = filepath.Abs(c.Data); err != nil {
@@ -57,7 +59,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		c.StartTimeout = time.Minute
 	}
 	if err := os.MkdirAll(c.Data, 0o711); err != nil {
-		return nil, fmt.Errorf("make the cluster's folder: %w", err)
+		return nil, fmt.Errorf("create the cluster's folder: %w", err)
 	}
 	acc, err := serverAccount(c.cluster())
 	if err != nil {
@@ -67,10 +69,11 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		return nil, fmt.Errorf("start PostgreSQL: %w", err)
 	}
 	if err := c.initialise(ctx, acc); err != nil {
-		return nil, fmt.Errorf("make the PostgreSQL cluster: %w", err)
+		return nil, fmt.Errorf("create the PostgreSQL cluster: %w", err)
 	}
 	if _, err := os.Stat(filepath.Join(c.Data, passFile)); err != nil {
-		return nil, fmt.Errorf("start PostgreSQL: the cluster's password is gone, restore it or remove %s: %w", c.Data, err)
+		return nil, fmt.Errorf("start PostgreSQL: the cluster's password is missing, restore it or remove %s: %w", c.Data,
+			err)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.StartTimeout,
 		fmt.Errorf("PostgreSQL is not up after %s (log: %s)", c.StartTimeout, c.log()))
@@ -96,8 +99,8 @@ func (c Config) launch(ctx context.Context, acc *account) (*Server, error) {
 		}
 		switch {
 		case lingering(err):
-			if waitErr := pause(ctx, 5*poll); waitErr != nil {
-				return nil, errors.Join(waitErr, err)
+			if retry.Sleep(ctx, 5*poll) != nil {
+				return nil, errors.Join(context.Cause(ctx), err)
 			}
 		case ctx.Err() != nil || free(port) || try >= startTries:
 			return nil, err // the port was not the cause
@@ -105,21 +108,10 @@ func (c Config) launch(ctx context.Context, acc *account) (*Server, error) {
 	}
 }
 
-// lingering says that the processes of a server whose postmaster was killed have not all ended yet; they do by themselves.
+// lingering reports whether processes of a server whose postmaster was killed are still ending.
 func lingering(err error) bool {
 	var early *StartError
 	return errors.As(err, &early) && strings.Contains(early.Tail, "pre-existing shared memory block")
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func (c Config) try(ctx context.Context, acc *account, port int) (*Server, error) {
@@ -151,22 +143,22 @@ func (c Config) arguments(port int) []string {
 	return args
 }
 
-// Port is where the server listens on 127.0.0.1.
+// Port returns the server's port on 127.0.0.1.
 func (s *Server) Port() int { return s.port }
 
-// PID is the postmaster's process id.
+// PID returns the postmaster's process id.
 func (s *Server) PID() int { return s.pid }
 
-// Adopted says that the server ran already when Start was called.
+// Adopted reports whether the server was already running when Start was called.
 func (s *Server) Adopted() bool { return s.adopted }
 
-// Log is the path of the server's log.
+// Log returns the path of the server's log.
 func (s *Server) Log() string { return s.config.log() }
 
-// PassFile is the path of the pgpass file.
+// PassFile returns the path of the pgpass file.
 func (s *Server) PassFile() string { return filepath.Join(s.config.Data, passFile) }
 
-// DSN is the connection URL of a database. It holds no password: it names the pgpass file.
+// DSN returns the connection URL of a database. It contains no password: it names the pgpass file.
 func (s *Server) DSN(database string) string { return dsn(s.port, database, s.PassFile()) }
 
 func dsn(port int, database, pass string) string {

@@ -206,7 +206,7 @@ func TestLostPasswordFileIsSaid(t *testing.T) {
 	if err := os.Remove(filepath.Join(c.Data, passFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "password is gone") {
+	if _, err := Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "password is missing") {
 		t.Errorf("error %v", err)
 	}
 }

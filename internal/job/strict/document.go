@@ -14,10 +14,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxBytes is the largest text that Read takes: settings and job files are written by people.
+// MaxBytes is the largest text that Read accepts. People write settings and job files.
 const MaxBytes = 1 << 20
 
-// Fault is one thing wrong. Line and Column count from 1, columns in characters; 0 is an unknown place.
+// Fault is one problem. Line and Column count from 1, columns in characters; 0 means unknown.
 type Fault struct {
 	Line, Column int
 	Path         string // source.columns.ts, checks[1].sql; empty for the document as a whole
@@ -25,18 +25,30 @@ type Fault struct {
 	Cure         string
 }
 
-// Document is a text that was read, with the place of every value in it.
+// Document is a parsed text with the place of every value in it.
 type Document struct {
 	Faults []Fault
 	nodes  map[string]*yaml.Node
+	homes  map[string][]string // by key name: the paths of the mappings that accept the key
 }
 
-// Read reads text, which must hold one YAML document, as root. Faults come in the order of the text.
+// Read reads text, which must hold one YAML document, as root. Faults are in the order of the text.
 func Read(text []byte, root Value) *Document {
-	d := &Document{nodes: map[string]*yaml.Node{}}
-	switch node := d.parse(text); {
+	return ReadPrepared(text, root, func(*Document, *yaml.Node) {})
+}
+
+// ReadPrepared is Read with a function that may change or refuse values of the tree before root reads it. If there are
+// faults after that, root reads nothing.
+func ReadPrepared(text []byte, root Value, prepare func(*Document, *yaml.Node)) *Document {
+	d := &Document{nodes: map[string]*yaml.Node{}, homes: map[string][]string{}}
+	d.note(root.Keys, "")
+	node := d.parse(text)
+	if node != nil {
+		prepare(d, node)
+	}
+	switch {
 	case len(d.Faults) > 0:
-	case node == nil, node.Kind == yaml.ScalarNode && node.Tag == "!!null": // comments or --- alone
+	case node == nil, node.Kind == yaml.ScalarNode && node.Tag == "!!null": // only comments or ---
 		d.fault(1, 1, "the file is empty", "write its keys: "+names(root.Keys))
 	default:
 		d.read(root, node, "")
@@ -50,10 +62,10 @@ func Read(text []byte, root Value) *Document {
 	return d
 }
 
-// Node is the YAML node of the value at path, or nil.
+// Node returns the YAML node of the value at path, or nil.
 func (d *Document) Node(path string) *yaml.Node { return d.nodes[path] }
 
-// Paths lists the paths of all values that were read.
+// Paths returns the paths of all values that were read.
 func (d *Document) Paths() []string {
 	paths := make([]string, 0, len(d.nodes))
 	for path := range d.nodes {
@@ -72,7 +84,7 @@ func (d *Document) Refuse(n *yaml.Node, path, cause, cure string) {
 	d.Faults = append(d.Faults, f)
 }
 
-// RefuseAt records a fault at the value of path, or at the closest value above it that is there.
+// RefuseAt records a fault at the value of path, or at the closest existing value above it.
 func (d *Document) RefuseAt(path, cause, cure string) { d.Refuse(d.nearest(path), path, cause, cure) }
 
 func (d *Document) nearest(path string) *yaml.Node {
@@ -88,7 +100,8 @@ func (d *Document) nearest(path string) *yaml.Node {
 	}
 }
 
-// parse makes one node of the text, or records why it cannot. An empty text is no fault here and has no node.
+// parse returns the node of the text, or records why it cannot be parsed. An empty text has no node and is not a fault
+// here.
 func (d *Document) parse(text []byte) *yaml.Node {
 	switch {
 	case len(text) > MaxBytes:
@@ -124,14 +137,14 @@ func (d *Document) fault(line, column int, cause, cure string) {
 
 var syntaxLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntax turns the parser's error into a fault. The parser knows the line only.
+// syntax turns the parser's error into a fault. The parser reports only the line.
 func (d *Document) syntax(text []byte, err error) {
 	m := syntaxLine.FindStringSubmatch(strings.ReplaceAll(err.Error(), "\n", " "))
 	if m == nil {
 		d.fault(0, 0, "not YAML: "+err.Error(), "")
 		return
 	}
-	line := 1 // the parser says nothing when it is the first
+	line := 1 // the parser omits the first line's number
 	if n, err := strconv.Atoi(m[1]); err == nil {
 		line = n
 	}
@@ -140,16 +153,17 @@ func (d *Document) syntax(text []byte, err error) {
 		line = len(lines)
 	}
 	line = brokenLine(lines, line)
-	cure := "look at this line and the one above it: an indent, a quote, a colon or a bracket"
+	cure := "check this line and the one above: an indent, a quote, a colon or a bracket"
 	if n := tabIndent(lines, line); n > 0 {
-		line, cure = n, "indent with spaces; YAML takes no tabs"
+		line, cure = n, "indent with spaces; YAML does not allow tabs"
 	}
 	column := 1 + len(lines[line-1]) - len(bytes.TrimLeft(lines[line-1], " \t"))
 	d.fault(line, column, "not YAML: "+m[2], cure)
 }
 
-// brokenLine is the first line that makes the text wrong: the one after the longest run of lines from the top that is YAML.
-// The parser itself tells where the enclosing list or mapping began. Each trial stops at the fault, so that it costs little.
+// brokenLine returns the first line that makes the text invalid: the one after the longest valid run of lines from the
+// top. The parser itself reports where the enclosing list or mapping started. Each trial stops at the fault and is
+// therefore cheap.
 func brokenLine(lines [][]byte, told int) int {
 	const most = 1000
 	if len(lines) > most {
@@ -173,7 +187,7 @@ func isYAML(text []byte) bool {
 	}
 }
 
-// tabIndent is the first line next to line (from 1) that is indented with a tab, or 0.
+// tabIndent returns the closest line to line (from 1) that is indented with a tab, or 0.
 func tabIndent(lines [][]byte, line int) int {
 	for at := max(1, line-1); at <= min(len(lines), line+1); at++ {
 		indent := lines[at-1][:len(lines[at-1])-len(bytes.TrimLeft(lines[at-1], " \t"))]

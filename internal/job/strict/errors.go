@@ -2,7 +2,7 @@ package strict
 
 import "errors"
 
-// WantError is why a text is not taken, with the cure.
+// WantError explains why a text is not accepted, with the fix.
 type WantError struct{ Cause, Cure string }
 
 func (e *WantError) Error() string {
@@ -12,10 +12,10 @@ func (e *WantError) Error() string {
 	return e.Cause + "; " + e.Cure
 }
 
-// Want makes a WantError.
+// Want returns a WantError.
 func Want(cause, cure string) error { return &WantError{Cause: cause, Cure: cure} }
 
-// Explain splits an error into cause and cure; only one made by Want has a cure.
+// Explain splits an error into cause and fix; only errors created by Want have a fix.
 func Explain(err error) (cause, cure string) {
 	var want *WantError
 	if errors.As(err, &want) {

@@ -8,17 +8,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Text takes a text that is not empty. A number, true or a time has to be quoted, so that YAML cannot change it.
+// Text accepts a non-empty text. Numbers, booleans and times must be quoted, so that YAML does not change them.
 func Text(to *string) Value {
 	return Parsed("text", to, func(s string) (string, error) {
 		if strings.TrimSpace(s) == "" {
-			return "", Want("the text is empty", "write one, or leave the key out when it is optional")
+			return "", Want("the text is empty", "write one, or remove the key if it is optional")
 		}
 		return s, nil
 	})
 }
 
-// Texts takes a list of texts.
+// Texts accepts a list of texts.
 func Texts(to *[]string) Value {
 	return Each(func() Value {
 		var s string
@@ -26,7 +26,7 @@ func Texts(to *[]string) Value {
 	})
 }
 
-// OneOf takes one of the words.
+// OneOf accepts one of the words.
 func OneOf[T ~string](to *T, words ...T) Value {
 	all := make([]string, len(words))
 	for i, w := range words {
@@ -44,7 +44,7 @@ func OneOf[T ~string](to *T, words ...T) Value {
 	return v
 }
 
-// Bool takes true or false.
+// Bool accepts true or false.
 func Bool(to *bool) Value {
 	return Value{Type: "true | false", Schema: Schema{"type": "boolean"}, Read: func(d *Document, n *yaml.Node, path string) {
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
@@ -55,7 +55,7 @@ func Bool(to *bool) Value {
 	}}
 }
 
-// Int takes a whole number between least and most.
+// Int accepts a whole number between least and most.
 func Int[T ~int | ~int32 | ~int64](to *T, least, most T) Value {
 	schema := Schema{"type": "integer", "minimum": int64(least), "maximum": int64(most)}
 	return Value{Type: "whole number", Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {
@@ -71,12 +71,12 @@ func Int[T ~int | ~int32 | ~int64](to *T, least, most T) Value {
 	}}
 }
 
-// Parsed takes a text and what parse makes of it. An error made by Want carries a cure.
+// Parsed accepts a text and stores the result of parse. An error created by Want has a fix.
 func Parsed[T any](kind string, to *T, parse func(string) (T, error)) Value {
 	return parsed(kind, textSchema(kind), to, parse, "!!str")
 }
 
-// Written is Parsed for values such as 7d, 0.1% or a time, which YAML may take for a number or a time.
+// Written is Parsed for values such as 7d, 0.1% or a time, which YAML may read as a number or a time.
 func Written[T any](kind string, to *T, parse func(string) (T, error)) Value {
 	return parsed(kind, writtenSchema(kind), to, parse, "!!str", "!!int", "!!float", "!!timestamp")
 }
@@ -92,7 +92,7 @@ func parsed[T any](kind string, schema Schema, to *T, parse func(string) (T, err
 			taken = taken || n.Tag == tag
 		}
 		if !taken {
-			d.Refuse(n, path, "want a "+kind+", not "+kindOf(n), "put it in quotes if it is meant")
+			d.Refuse(n, path, "want a "+kind+", not "+kindOf(n), "put it in quotes if it is a text")
 			return
 		}
 		v, err := parse(n.Value)
@@ -105,7 +105,7 @@ func parsed[T any](kind string, schema Schema, to *T, parse func(string) (T, err
 	}}
 }
 
-// Then reads v and, when that brought no fault, goes on with then.
+// Then reads v and, if that causes no fault, calls then.
 func Then(v Value, then func(d *Document, path string)) Value {
 	read := v.Read
 	v.Read = func(d *Document, n *yaml.Node, path string) {
@@ -118,7 +118,7 @@ func Then(v Value, then func(d *Document, path string)) Value {
 	return v
 }
 
-// Either reads text nodes with one Value and mappings with another, which describes the keys.
+// Either reads text nodes with one Value and mappings with another, whose keys it reports.
 func Either(text, mapping Value) Value {
 	schema := Schema{"anyOf": []any{text.Schema, mapping.Schema}}
 	return Value{Type: text.Type + " | mapping", Keys: mapping.Keys, Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {

@@ -1,12 +1,12 @@
 package strict
 
-// Schema is JSON Schema (draft 2020-12) as plain data. "title" is the kind of a text, as messages name it; the caller may
-// say more about it.
+// Schema is JSON Schema (draft 2020-12) as plain data. "title" is the kind of a text as messages name it; the caller
+// may add a description.
 type Schema map[string]any
 
 func textSchema(kind string) Schema { return Schema{"type": "string", "title": kind, "minLength": 1} }
 
-// writtenSchema takes 0 too, the one number that needs no unit.
+// writtenSchema also accepts 0, the only number that needs no unit.
 func writtenSchema(kind string) Schema {
 	return Schema{"type": []any{"string", "integer"}, "title": kind, "minimum": 0, "maximum": 0}
 }

@@ -61,6 +61,30 @@ func TestFaultsComeInTheOrderOfTheTextWithTheirPaths(t *testing.T) {
 	}
 }
 
+func TestAKeyInTheWrongMappingIsSentToItsOwn(t *testing.T) {
+	var text, name, sql string
+	root := strict.Mapping(
+		strict.Key{Name: "distinct_max", Value: strict.Text(&text)},
+		strict.Key{Name: "serve", Value: strict.Mapping(strict.Key{Name: "view", Value: strict.Text(&name)})},
+		strict.Key{Name: "checks", Value: strict.Each(func() strict.Value { return strict.Mapping(strict.Key{Name: "sql", Value: strict.Text(&sql)}) })},
+	)
+	d := strict.Read([]byte("serve: {distinct_max: 10, views: a, colour: b}\nview: v\nsql: SELECT 1\n"), root)
+	var got []string
+	for _, f := range d.Faults {
+		got = append(got, f.Path+": "+f.Cure)
+	}
+	want := []string{
+		"serve.distinct_max: it is a key of the top level: move it there. Known here: view",
+		"serve.views: did you mean view? known: view",
+		"serve.colour: known: view",
+		"view: it is a key of serve: move it there. Known here: distinct_max, serve, checks",
+		"sql: it is a key of an item of checks: move it there. Known here: distinct_max, serve, checks",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTextsOfManyBytesAreNotRead(t *testing.T) {
 	var s settings
 	d := strict.Read([]byte("name: "+strings.Repeat("x", strict.MaxBytes)), keys(&s))

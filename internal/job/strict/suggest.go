@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Suggest is the cure for a name that is not known: the closest known one, and all of them.
+// Suggest returns the fix for an unknown name: the closest known one, or all of them.
 func Suggest(name string, known []string) string {
 	all := "known: " + strings.Join(known, ", ")
 	if close := Nearest(name, known); close != "" {
@@ -14,8 +14,39 @@ func Suggest(name string, known []string) string {
 	return all
 }
 
-// Nearest is the known name that a typing error away from name would be, or empty. Of two as close the longer wins: letters are
-// left out more often than added.
+// note records which mappings accept which keys, from the one at path downwards.
+func (d *Document) note(keys []Key, path string) {
+	for _, k := range keys {
+		d.homes[k.Name] = append(d.homes[k.Name], path)
+		home := Join(path, k.Name)
+		if k.Value.List {
+			home = "an item of " + home
+		}
+		d.note(k.Value.Keys, home)
+	}
+}
+
+// cure returns the fix for an unknown key of the mapping at path: move it to the mapping that accepts it, or correct
+// its spelling.
+func (d *Document) cure(name, path string, known []string) string {
+	var homes []string
+	for _, home := range d.homes[name] {
+		switch home {
+		case path:
+		case "":
+			homes = append(homes, "the top level")
+		default:
+			homes = append(homes, home)
+		}
+	}
+	if len(homes) == 0 || len(homes) > 2 || Nearest(name, known) != "" {
+		return Suggest(name, known)
+	}
+	return "it is a key of " + strings.Join(homes, " and of ") + ": move it there. Known here: " + strings.Join(known, ", ")
+}
+
+// Nearest returns the known name that name is probably a misspelling of, or "". Of two equally close names it returns
+// the longer one, because omitted letters are more frequent than added ones.
 func Nearest(name string, known []string) string {
 	best, distance := "", 3
 	for _, k := range known {

@@ -20,10 +20,13 @@ CREATE TABLE kappactl.agent (
     dialects     integer[] NOT NULL,
     started_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     heartbeat_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    draining     boolean NOT NULL DEFAULT false
+    draining     boolean NOT NULL DEFAULT false,
+    hooks        jsonb,                            -- digests of the hooks in its settings, by name
+    role         text NOT NULL DEFAULT current_user -- PostgreSQL's role that it works as
 );
 
--- written by reprocess
+-- written by reprocess, as are the tables down to dropped_job. A reason is a code and its arguments,
+-- {"code": …, "args": {…}}; {} is none.
 CREATE TABLE kappactl.job (
     name        text PRIMARY KEY,
     team        text NOT NULL DEFAULT '',
@@ -32,8 +35,9 @@ CREATE TABLE kappactl.job (
     view_name   text NOT NULL,
     live        integer,                           -- number of the version that the view reads
     next_number integer NOT NULL DEFAULT 1,
-    contract    jsonb,                             -- ordered view columns (type, collation), view options, owner, grants
+    contract    jsonb,                             -- columns (type, collation), options, owner and grants of the view
     created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    dropping_at timestamptz,                       -- drop is under way
     UNIQUE (view_schema, view_name)
 );
 
@@ -46,13 +50,12 @@ CREATE TABLE kappactl.version (
     file           text NOT NULL DEFAULT '',       -- the job file's text
     dialect        integer NOT NULL,
     engine         text NOT NULL,
-    lanes          smallint NOT NULL DEFAULT 1 CHECK (lanes > 0),
     phase          text NOT NULL,
     phase_since    timestamptz NOT NULL DEFAULT clock_timestamp(),
     paused_at      timestamptz,
     pinned_at      timestamptz,
     verdict        text NOT NULL DEFAULT 'unknown',
-    reason         text NOT NULL DEFAULT '',
+    reason         jsonb NOT NULL DEFAULT '{}',    -- of the verdict
     verdict_since  timestamptz NOT NULL DEFAULT clock_timestamp(),
     frozen_at      timestamptz,
     built_xid      xid8,
@@ -61,14 +64,28 @@ CREATE TABLE kappactl.version (
     stale_since    timestamptz,
     expired_before timestamptz,                    -- rows with an older time key were deleted (serve.keep)
     exit_code      smallint,                       -- of a failed or aborted one
-    error          text NOT NULL DEFAULT '',
+    error          jsonb NOT NULL DEFAULT '{}',    -- reason of a failed or aborted one
     git_revision   text NOT NULL DEFAULT '',
     created_by     text NOT NULL DEFAULT '',
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at       timestamptz,
+    keep_table     boolean NOT NULL DEFAULT false, -- its table stays when the version ends
+    warnings       jsonb NOT NULL DEFAULT '[]',    -- reasons: what a person should know of it
+    session_role   text NOT NULL DEFAULT session_user, -- PostgreSQL's role of who wrote the job file; see version_author
     PRIMARY KEY (job, number)
 );
 CREATE INDEX version_phase ON kappactl.version (phase);
+
+-- The SQL of a job file may reach no more than its author: whoever writes it last is noted, whatever the statement says.
+-- +goose StatementBegin
+CREATE FUNCTION kappactl.version_author() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.session_role := session_user;
+    RETURN NEW;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER version_author BEFORE INSERT OR UPDATE OF spec, layout, file, session_role ON kappactl.version
+    FOR EACH ROW EXECUTE FUNCTION kappactl.version_author();
 
 CREATE TABLE kappactl.deployment (
     id               bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -87,9 +104,10 @@ CREATE TABLE kappactl.deployment (
     promoted_at      timestamptz,
     observe_until    timestamptz,
     exit_code        smallint,
-    message          text NOT NULL DEFAULT '',
+    message          jsonb NOT NULL DEFAULT '{}',  -- reason
     next_command     text NOT NULL DEFAULT '',
     created_by       text NOT NULL DEFAULT '',
+    session_role text NOT NULL DEFAULT session_user,  -- PostgreSQL's role of who asked; the commands' role cannot write it
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at         timestamptz,
     FOREIGN KEY (job, number) REFERENCES kappactl.version (job, number) ON DELETE CASCADE
@@ -97,19 +115,21 @@ CREATE TABLE kappactl.deployment (
 CREATE INDEX deployment_version ON kappactl.deployment (job, number, id DESC);
 CREATE UNIQUE INDEX deployment_one_rolling_out ON kappactl.deployment (job) WHERE state = 'rolling_out';
 
+-- A request may come before its job (adopt) and stays after it (drop).
 CREATE TABLE kappactl.request (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    job          text NOT NULL REFERENCES kappactl.job (name) ON DELETE CASCADE,
+    job          text NOT NULL,
     number       integer NOT NULL,
     verb         text NOT NULL,
     args         jsonb NOT NULL DEFAULT '{}',
     by           text NOT NULL DEFAULT '',
+    session_role text NOT NULL DEFAULT session_user,  -- PostgreSQL's role of who asked; the commands' role cannot write it
     at           timestamptz NOT NULL DEFAULT clock_timestamp(),
     claim        bigint NOT NULL DEFAULT 0,
     owner        text,
     lease        timestamptz,
     answered_at  timestamptz,
-    answer       text NOT NULL DEFAULT '',
+    answer       jsonb NOT NULL DEFAULT '{}',      -- reason
     next_command text NOT NULL DEFAULT '',
     exit_code    smallint
 );
@@ -122,9 +142,10 @@ CREATE TABLE kappactl.event (
     number     integer,
     deployment bigint,
     kind       text NOT NULL,
-    message    text NOT NULL DEFAULT '',
+    message    jsonb NOT NULL DEFAULT '{}',        -- reason
     detail     jsonb NOT NULL DEFAULT '{}',
-    by         text NOT NULL DEFAULT ''
+    by         text NOT NULL DEFAULT '',
+    session_role text NOT NULL DEFAULT session_user  -- PostgreSQL's role of who asked; the commands' role cannot write it
 );
 CREATE INDEX event_job ON kappactl.event (job, id);
 
@@ -145,12 +166,56 @@ CREATE TABLE kappactl.observation (
     read_rate        double precision,            -- records a second
     produce_rate     double precision,
     verdict          text NOT NULL,
-    reason           text NOT NULL DEFAULT '',
+    reason           jsonb NOT NULL DEFAULT '{}',
     since            timestamptz NOT NULL,
+    deadline         timestamptz,                 -- when retention may begin to delete what is unread
     PRIMARY KEY (job, number, topic_id, partition)
 ) WITH (fillfactor = 50);
 
--- written by speedlayer
+-- The last answer of each check of a deployment.
+CREATE TABLE kappactl.check_result (
+    deployment bigint NOT NULL REFERENCES kappactl.deployment (id) ON DELETE CASCADE,
+    job        text NOT NULL,
+    number     integer NOT NULL,
+    name       text NOT NULL,
+    stage      text NOT NULL CHECK (stage IN ('before', 'after')),
+    definition jsonb NOT NULL,                     -- the check as the job file had it
+    outcome    text NOT NULL,                      -- pass | fail | no answer
+    detail     jsonb NOT NULL DEFAULT '{}',        -- a reason
+    seconds    double precision NOT NULL DEFAULT 0,
+    positions  jsonb NOT NULL DEFAULT '{}',        -- topic/partition: the offset up to which it saw results
+    diff       jsonb,                              -- of a diff check: counts and examples
+    failures   integer NOT NULL DEFAULT 0,         -- in a row; two after the flip roll back
+    runs       bigint NOT NULL DEFAULT 1,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (deployment, name, stage)
+) WITH (fillfactor = 50);
+CREATE INDEX check_result_version ON kappactl.check_result (job, number);
+
+-- How far behind a deployment's version was, the older the further apart; at most about 500 points each
+CREATE TABLE kappactl.lag_point (
+    deployment         bigint NOT NULL REFERENCES kappactl.deployment (id) ON DELETE CASCADE,
+    at                 timestamptz NOT NULL DEFAULT clock_timestamp(),
+    phase              text NOT NULL,
+    position           bigint,                -- sums of offsets over the partitions
+    end_offset         bigint,
+    lag_records        bigint,
+    lag_seconds        double precision,      -- of the partition that is furthest behind
+    records_per_second double precision,
+    PRIMARY KEY (deployment, at)
+);
+
+-- Jobs that were dropped: the numbers of a later job of that name go on, because history names versions by number.
+CREATE TABLE kappactl.dropped_job (
+    name        text PRIMARY KEY,
+    next_number integer NOT NULL,
+    view        text NOT NULL,
+    kept_view   boolean NOT NULL,
+    at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+    by          text NOT NULL DEFAULT ''
+);
+
+-- written by speedlayer, as are the tables down to pace
 CREATE TABLE kappactl.position (
     job          text NOT NULL,
     number       integer NOT NULL,
@@ -164,13 +229,14 @@ CREATE TABLE kappactl.position (
     frozen_end   bigint NOT NULL,                  -- segments cover [covers_from, frozen_end)
     records      bigint NOT NULL DEFAULT 0,
     dead_letters bigint NOT NULL DEFAULT 0,
+    epoch        integer NOT NULL DEFAULT 0,       -- mode lambda: the newest generation, into whose rows commits write
     claim        bigint NOT NULL DEFAULT 0,
     owner        text,
     lease        timestamptz,
     hold         bigint,                           -- the commit may not pass it before hold_until
     hold_until   timestamptz,
     hold_by      text,
-    fault        text NOT NULL DEFAULT '',         -- gap | recreated | missing | query | too_large, and what follows
+    fault        text NOT NULL DEFAULT '',         -- gap | recreated | missing | query | too_large | archive, …
     fault_detail text NOT NULL DEFAULT '',
     fault_from   bigint,
     fault_to     bigint,
@@ -187,7 +253,6 @@ CREATE TABLE kappactl.segment (
     partition    integer NOT NULL,
     from_offset  bigint NOT NULL,
     to_offset    bigint NOT NULL,
-    source       text NOT NULL DEFAULT 'log' CHECK (source IN ('log', 'archive')),
     state        text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'claimed', 'done', 'failed')),
     claim        bigint NOT NULL DEFAULT 0,
     owner        text,
@@ -206,6 +271,7 @@ CREATE TABLE kappactl.segment (
     fault_from   bigint,
     fault_to     bigint,
     done_at      timestamptz,
+    reached      bigint,                           -- about how far it is read while a worker has it
     CHECK (from_offset < to_offset),
     FOREIGN KEY (job, number) REFERENCES kappactl.version (job, number) ON DELETE CASCADE
 );
@@ -239,8 +305,255 @@ CREATE TABLE kappactl.accepted_gap (
     to_offset   bigint NOT NULL,
     by          text NOT NULL DEFAULT '',
     at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+    counted     boolean NOT NULL DEFAULT false,   -- results hold records that the log no longer has
     PRIMARY KEY (job, number, topic_id, partition, from_offset)
 );
+
+-- What slows the work on a version down or keeps it from going on, a row for each agent.
+CREATE TABLE kappactl.pace (
+    job               text NOT NULL,
+    number            integer NOT NULL,
+    agent             text NOT NULL,
+    at                timestamptz NOT NULL DEFAULT clock_timestamp(),
+    brake             text NOT NULL DEFAULT '',     -- why the replay waits for PostgreSQL; empty: it does not
+    broker_throttle   double precision NOT NULL DEFAULT 0, -- share of the last seconds that brokers made it wait
+    bytes_per_second  double precision NOT NULL DEFAULT 0, -- of keys and values
+    trouble           jsonb NOT NULL DEFAULT '{}',  -- a reason: work that fails and is tried again
+    PRIMARY KEY (job, number, agent),
+    FOREIGN KEY (job, number) REFERENCES kappactl.version (job, number) ON DELETE CASCADE
+);
+
+-- The segments of generations that are built, as those of replays in segment.
+CREATE TABLE kappactl.batch_segment (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job          text NOT NULL,
+    number       integer NOT NULL,
+    generation   integer NOT NULL,
+    topic_id     uuid NOT NULL,
+    topic        text NOT NULL,
+    partition    integer NOT NULL,
+    from_offset  bigint NOT NULL,
+    to_offset    bigint NOT NULL,
+    state        text NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'claimed', 'done', 'failed')),
+    claim        bigint NOT NULL DEFAULT 0,
+    owner        text,
+    lease        timestamptz,
+    deadline     timestamptz,
+    rows         bigint,
+    records      bigint NOT NULL DEFAULT 0,
+    bytes        bigint NOT NULL DEFAULT 0,
+    dead_letters bigint NOT NULL DEFAULT 0,
+    record_time  timestamptz,
+    leader_epoch integer NOT NULL DEFAULT -1,
+    timings      jsonb NOT NULL DEFAULT '{}',
+    attempts     integer NOT NULL DEFAULT 0,
+    error        text NOT NULL DEFAULT '',
+    fault        text NOT NULL DEFAULT '',
+    fault_from   bigint,
+    fault_to     bigint,
+    done_at      timestamptz,
+    reached      bigint,
+    CHECK (from_offset < to_offset),
+    FOREIGN KEY (job, number) REFERENCES kappactl.version (job, number) ON DELETE CASCADE
+);
+CREATE INDEX batch_segment_generation ON kappactl.batch_segment (job, number, generation, topic_id, partition, from_offset);
+
+-- written by batchlayer, as is generation_range: the batch generations of versions of mode lambda. Generation 0 is the replay.
+CREATE TABLE kappactl.generation (
+    id         bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
+    job        text NOT NULL,
+    number     integer NOT NULL,
+    generation integer NOT NULL,
+    state      text NOT NULL CHECK (state IN ('building', 'live', 'kept', 'retired', 'failed')),
+    base       integer,                            -- the generation that an incremental one builds on
+    request    bigint,                             -- the request that asked for it
+    accepted   boolean NOT NULL DEFAULT false,     -- shown although it differed (--accept-changes)
+    compared   bigint,                             -- keys that were compared with what readers saw; NULL: it was not compared
+    changed    bigint,                             -- those that differ
+    rows       bigint,
+    bytes      bigint,
+    timings    jsonb NOT NULL DEFAULT '{}',        -- seconds by step; a step that is in it is done
+    keep       jsonb,                              -- serve.keep when it was computed; NULL: all rows were kept
+    cut_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    live_at    timestamptz,                        -- when readers were last shown it
+    left_at    timestamptz,                        -- when they were last shown another one instead
+    left_xid   xid8,                               -- by this transaction
+    ended_at   timestamptz,                        -- of a failed or retired one
+    dropped_at timestamptz,                        -- nothing of it is left
+    error      jsonb NOT NULL DEFAULT '{}',        -- reason of a failed one
+    exit_code  smallint,
+    claim      bigint NOT NULL DEFAULT 0,          -- of who removes it
+    owner      text,
+    lease      timestamptz,
+    PRIMARY KEY (job, number, generation),
+    FOREIGN KEY (job, number) REFERENCES kappactl.version (job, number) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX generation_one_live ON kappactl.generation (job, number) WHERE state = 'live';
+CREATE UNIQUE INDEX generation_one_building ON kappactl.generation (job, number) WHERE state = 'building';
+
+-- The offsets that a generation holds of each partition.
+CREATE TABLE kappactl.generation_range (
+    job         text NOT NULL,
+    number      integer NOT NULL,
+    generation  integer NOT NULL,
+    topic_id    uuid NOT NULL,
+    topic       text NOT NULL,
+    partition   integer NOT NULL,
+    from_offset bigint NOT NULL,
+    to_offset   bigint NOT NULL,                   -- the cut: rows of later offsets have its epoch or a later one
+    leader_epoch integer NOT NULL DEFAULT -1,
+    unread      int8multirange NOT NULL DEFAULT '{}', -- offsets between them that could not be read
+    PRIMARY KEY (job, number, generation, topic_id, partition),
+    FOREIGN KEY (job, number, generation) REFERENCES kappactl.generation (job, number, generation) ON DELETE CASCADE
+);
+
+-- written by batchlayer/schedule, as is tick: when batch runs of a job begin. It follows the job file of the live version.
+CREATE TABLE kappactl.schedule (
+    job          text PRIMARY KEY REFERENCES kappactl.job (name) ON DELETE CASCADE,
+    expression   text NOT NULL,
+    zone         text NOT NULL,
+    missed       text NOT NULL,
+    overlap      text NOT NULL,
+    missed_after interval NOT NULL,
+    since        timestamptz NOT NULL,             -- when it was set, changed or resumed: ticks count from there
+    next_at      timestamptz NOT NULL,             -- the next tick
+    paused_at    timestamptz,
+    paused_by    text NOT NULL DEFAULT '',
+    late_since   timestamptz                       -- the live generation is older than two ticks, or there is none
+);
+
+-- A moment at which a run was due. It is the key: nothing repeats a tick.
+CREATE TABLE kappactl.tick (
+    job           text NOT NULL REFERENCES kappactl.job (name) ON DELETE CASCADE,
+    scheduled_for timestamptz NOT NULL,            -- the oldest, of ticks that were missed together
+    state         text NOT NULL CHECK (state IN ('waiting', 'started', 'skipped', 'missed')),
+    together      integer NOT NULL DEFAULT 1,
+    request       bigint,                          -- its run; of a skipped one: the run that was under way
+    at            timestamptz NOT NULL DEFAULT clock_timestamp(),
+    noted_at      timestamptz,                     -- when the end of its run was seen
+    PRIMARY KEY (job, scheduled_for)
+);
+CREATE INDEX tick_open ON kappactl.tick (job) WHERE state = 'waiting' OR state = 'started' AND noted_at IS NULL;
+
+-- written by internal/archive, as are the tables down to archive_replaced: the archive of a topic
+CREATE TABLE kappactl.archive (
+    topic_id   uuid PRIMARY KEY,
+    topic      text NOT NULL,
+    id         uuid NOT NULL DEFAULT gen_random_uuid(), -- in the marker file beside its files
+    cluster_id text NOT NULL,
+    location   text NOT NULL,                     -- of new files
+    marked_at  timestamptz,                       -- when the marker was written there
+    roll_every interval NOT NULL,
+    roll_size  bigint NOT NULL,
+    delete_retention interval,                    -- how long a compacted topic keeps tombstones; null: it is not compacted
+    wanted_by  text[] NOT NULL DEFAULT '{}',      -- jobs; none: it stops, its files stay
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+
+CREATE TABLE kappactl.archive_position (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    topic_id     uuid NOT NULL REFERENCES kappactl.archive (topic_id) ON DELETE CASCADE,
+    partition    integer NOT NULL,
+    start_offset bigint NOT NULL,                 -- the first offset that the archive holds or will hold
+    next         bigint NOT NULL,                 -- the first that is not in archive_file
+    leader_epoch integer NOT NULL DEFAULT -1,
+    published_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    caught_up_at timestamptz NOT NULL DEFAULT clock_timestamp(), -- what the log held then is archived
+    deletes_lost_to bigint,                       -- deletes of values below it may be missing; null: none is
+    files        bigint NOT NULL DEFAULT 0,       -- of archive_file, as are the two below: the manifest may have a million rows
+    records      bigint NOT NULL DEFAULT 0,
+    bytes        bigint NOT NULL DEFAULT 0,
+    claim        bigint NOT NULL DEFAULT 0,
+    owner        text,
+    lease        timestamptz,
+    error        text NOT NULL DEFAULT '',        -- of the last attempt; it is tried again
+    sampled_at   timestamptz,                     -- when the log was last looked at, as are the three below
+    log_start    bigint,
+    last_stable  bigint,
+    deadline     timestamptz,                     -- when retention may begin to delete what is not archived
+    fault        text NOT NULL DEFAULT '',        -- as of position; not tried again
+    fault_detail text NOT NULL DEFAULT '',
+    fault_from   bigint,
+    fault_to     bigint,
+    UNIQUE (topic_id, partition)
+) WITH (fillfactor = 50);
+
+-- The manifest: the ranges of a partition are contiguous from start_offset to next.
+CREATE TABLE kappactl.archive_file (
+    topic_id      uuid NOT NULL,
+    partition     integer NOT NULL,
+    from_offset   bigint NOT NULL,
+    to_offset     bigint NOT NULL,
+    location      text NOT NULL,
+    name          text NOT NULL,                  -- below location; empty: an accepted gap
+    records       bigint NOT NULL,
+    bytes         bigint NOT NULL,
+    sha256        bytea NOT NULL,
+    leader_epoch  integer NOT NULL,
+    min_timestamp bigint,                         -- of its records, in milliseconds
+    max_timestamp bigint,
+    published_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (topic_id, partition, from_offset) INCLUDE (max_timestamp, bytes), -- a search by time reads the index alone
+    CHECK (from_offset < to_offset),
+    FOREIGN KEY (topic_id, partition) REFERENCES kappactl.archive_position (topic_id, partition) ON DELETE CASCADE
+);
+-- The totals of a position are those of its rows, whoever writes them.
+-- +goose StatementBegin
+CREATE FUNCTION kappactl.archive_total() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE kappactl.archive_position p
+    SET files = p.files + t.sign * t.files, records = p.records + t.sign * t.records, bytes = p.bytes + t.sign * t.bytes
+    FROM (SELECT topic_id, partition, CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END AS sign,
+            count(*) FILTER (WHERE name <> '') AS files, sum(f.records)::bigint AS records, sum(f.bytes)::bigint AS bytes
+        FROM changed f GROUP BY topic_id, partition) t
+    WHERE p.topic_id = t.topic_id AND p.partition = t.partition;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER added AFTER INSERT ON kappactl.archive_file
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION kappactl.archive_total();
+CREATE TRIGGER removed AFTER DELETE ON kappactl.archive_file
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION kappactl.archive_total();
+CREATE INDEX archive_gap ON kappactl.archive_file (topic_id, partition, from_offset) INCLUDE (to_offset) WHERE name = '';
+
+-- Files whose records are in a larger one. They are deleted later: a restored database may still name them.
+CREATE TABLE kappactl.archive_replaced (
+    topic_id    uuid NOT NULL,
+    partition   integer NOT NULL,
+    from_offset bigint NOT NULL,
+    to_offset   bigint NOT NULL,
+    location    text NOT NULL,
+    name        text NOT NULL,
+    delete_at   timestamptz NOT NULL,
+    PRIMARY KEY (topic_id, partition, location, name),
+    FOREIGN KEY (topic_id, partition) REFERENCES kappactl.archive_position (topic_id, partition) ON DELETE CASCADE
+);
+CREATE INDEX archive_replaced_due ON kappactl.archive_replaced (delete_at);
+
+-- written by internal/hooks: the hooks of the agents' settings, and the first event that each is told of
+CREATE TABLE kappactl.hook (
+    name    text PRIMARY KEY,
+    since   bigint NOT NULL,                  -- id of an event: those above it are looked at
+    at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    seen_at timestamptz NOT NULL DEFAULT clock_timestamp() -- when it was last in an agent's settings
+);
+
+-- written by internal/hooks: an event that a hook is to be told of
+CREATE TABLE kappactl.delivery (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    event       bigint NOT NULL,
+    hook        text NOT NULL,
+    told        text NOT NULL,                -- job.HookEvent
+    state       text NOT NULL DEFAULT 'due',  -- due, done or given up
+    tries       integer NOT NULL DEFAULT 0,
+    owner       text,
+    due_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    answered_at timestamptz,
+    answer      text NOT NULL DEFAULT '',     -- of the last try
+    UNIQUE (event, hook)
+);
+CREATE INDEX delivery_due ON kappactl.delivery (due_at) WHERE state = 'due';
 
 -- +goose Down
 SELECT 1;

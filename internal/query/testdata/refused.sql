@@ -88,6 +88,10 @@ SELECT url, count(*) AS n FROM source GROUP BY url LIMIT 10%
 SELECT url, count(*) AS n FROM (SELECT * FROM source LIMIT 10) GROUP BY url
 -- having
 SELECT url, count(*) AS n FROM source GROUP BY url HAVING count(*) > 10
+-- having over aggregates that are not selected
+SELECT url, max(duration_ms) AS m FROM source GROUP BY url HAVING (count(*) > 10 OR m < 5) AND sum(duration_ms) - m >= 7 * count(*)
+-- having that PostgreSQL may compute otherwise
+SELECT url, max(duration_ms) AS m FROM source GROUP BY url HAVING max(duration_ms)::VARCHAR > '5'
 -- qualify
 SELECT url, count(*) AS n FROM source GROUP BY url QUALIFY row_number() OVER () = 1
 -- rollup
@@ -192,8 +196,6 @@ SELECT url, count(*) FROM source GROUP BY url
 SELECT lower(url), count(*) AS n FROM source GROUP BY 1
 -- name with an underscore in front
 SELECT url AS _url, count(*) AS n FROM source GROUP BY 1
--- name of the lane column
-SELECT url AS lane, count(*) AS n FROM source GROUP BY 1
 -- name of a system column
 SELECT url AS xmin, count(*) AS n FROM source GROUP BY 1
 -- long name
@@ -334,3 +336,43 @@ SELECT url AS _topic FROM source
 SELECT url, _tombstone AS gone FROM source
 -- a row with an unnest beside others
 SELECT url, unnest([1, 2]) AS i, generate_series(1, 3) AS s FROM source QUALIFY i > 1
+-- an unnest of a STRUCT
+SELECT url, unnest({x: 1, y: small}) AS i FROM source
+-- a macro with an unnest in an expression
+SELECT url, upper(regexp_split_to_table(user_id, ' ')) AS w FROM source
+-- a macro with an unnest above an aggregate
+SELECT generate_subscripts([1, 2], 1) AS i, count(*) AS n FROM source GROUP BY ALL
+-- unlist in an expression
+SELECT url, upper(unlist([user_id])) AS w FROM source
+-- an unnest of a STRUCT of one field
+SELECT unnest({x: url}) AS i FROM source
+-- an unnest of STRUCTs to their fields
+SELECT url, unnest([{x: 1, y: small}], recursive := true) AS i FROM source
+-- an arrow behind OR
+SELECT url FROM source WHERE small IS NULL OR doc->>'op' = 'd'
+-- an arrow behind NOT
+SELECT url FROM source WHERE NOT doc->>'op' = 'd'
+-- an arrow behind AND
+SELECT url, count(*) FILTER (WHERE ok AND doc->>'name' IS NOT NULL) AS n FROM source GROUP BY url
+-- an arrow behind ||
+SELECT 'x' || doc->>'a' AS x FROM source
+-- an arrow on both sides
+SELECT url FROM source WHERE doc->>'a' = doc->>'b'
+-- a plain arrow before =
+SELECT url FROM source WHERE doc->'a' = 'x'
+-- a plain arrow in CASE
+SELECT CASE WHEN ok AND doc->'a' IS NULL THEN 1 END AS x FROM source
+-- every
+SELECT url, every(ok) AS e FROM source GROUP BY url
+-- a window of Flink
+SELECT window_start, count(*) AS n FROM TABLE(TUMBLE(TABLE source, DESCRIPTOR(ts), INTERVAL '1' HOUR)) GROUP BY window_start
+-- a window function of Flink
+SELECT tumble_start(ts, INTERVAL 1 HOUR) AS w, count(*) AS n FROM source GROUP BY 1
+-- a window of ksqlDB
+SELECT url, count(*) AS n FROM source WINDOW TUMBLING (SIZE 1 HOUR) GROUP BY url EMIT CHANGES
+-- json_group_array
+SELECT url, json_group_array(small) AS j FROM source GROUP BY url
+-- the latest row of a key by row_number
+SELECT url, small FROM (SELECT *, row_number() OVER (PARTITION BY url ORDER BY ts DESC) AS rn FROM source) WHERE rn = 1
+-- the latest row of a key by DISTINCT ON
+SELECT DISTINCT ON (url) url, small FROM source ORDER BY url, ts DESC

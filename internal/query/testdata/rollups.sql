@@ -155,3 +155,7 @@ SELECT count(DISTINCT url) AS c, approx_count_distinct(url) AS a, approx_quantil
 -- lists of one record put together
 SELECT array_to_string(list_transform(string_split(url, '/'), lambda x: upper(x)), '-') AS parts, max(list_median([small, 2, 3])) AS middle, count(*) AS n
 FROM source GROUP BY parts
+-- arrows in parentheses, and lambdas
+SELECT (doc->>'a') AS a, count(*) FILTER (WHERE ok AND (doc->>'a') = 'x') AS n, count_if(doc->>'b' IS NOT NULL) AS b,
+  sum(len(list_filter([small, 2], lambda e: e > 1 AND e < 9))) AS l
+FROM source WHERE doc->>'a' = 'x' OR NOT (doc->>'a') = 'z' GROUP BY 1

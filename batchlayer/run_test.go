@@ -1,0 +1,236 @@
+package batchlayer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kappactl/kappactl/batchlayer/generation"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+)
+
+func TestRunsShowWhatAllRecordsGiveWhileTheSpeedLayerGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums)
+	r.agent("a")
+	r.agent("b")
+	for range 5 {
+		r.produce(2000)
+		r.run(ledger.Args{})
+		r.caughtUp()
+		r.equal("after a run")
+	}
+	r.dropped(2)
+	got := r.generations()
+	want := map[int]generation.State{
+		5: generation.Live, 4: generation.Kept, 3: generation.Kept, 2: generation.Retired, 1: generation.Retired, 0: generation.Retired,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	r.equal("after the removal of old generations")
+	if n := r.one(`SELECT count(*) FROM public.sums__v1 WHERE _epoch < 3`); n != "0" {
+		t.Errorf("%s rows of epochs that no generation needs", n)
+	}
+	if n := r.one(`SELECT count(*) FROM pg_class WHERE relname LIKE '%staging'`); n != "0" {
+		t.Errorf("%s staging tables are left", n)
+	}
+	if n := r.one(`SELECT count(*) FROM kappactl.batch_segment`); n != "0" {
+		t.Errorf("%s segments are left", n)
+	}
+}
+
+func TestIncrementalRunsEqualFullOnesToTheDigit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums, withBatch(func(b *job.Batch) { b.FullEvery = 24 * time.Hour; b.KeepGenerations = 10 }))
+	r.agent("a")
+	for range 3 {
+		r.produce(3000)
+		r.caughtUp()
+		r.run(ledger.Args{})
+		r.equal("after an incremental run")
+	}
+	r.run(ledger.Args{Full: true})
+	bases := r.lines(`SELECT generation, base FROM kappactl.generation ORDER BY 1`)
+	if diff := cmp.Diff([]string{"(0,)", "(1,0)", "(2,1)", "(3,2)", "(4,)"}, bases); diff != "" {
+		t.Error(diff)
+	}
+	members := func(generation string) []string {
+		return r.lines(`SELECT k, n, total__s, low, high FROM public.sums__v1_g` + generation + ` ORDER BY 1`)
+	}
+	if diff := cmp.Diff(members("3"), members("4")); diff != "" {
+		t.Errorf("incremental (-), full (+): %s", diff)
+	}
+	if read := r.one(`SELECT count(*) FROM kappactl.generation WHERE changed > 0`); read != "0" {
+		t.Errorf("%s generations differ from what readers saw", read)
+	}
+}
+
+func TestAGenerationThatDiffersIsRefusedUnlessAPersonAcceptsIt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums)
+	r.agent("a")
+	r.produce(2000)
+	r.caughtUp()
+	r.run(ledger.Args{})
+	r.exec(`UPDATE public.sums__v1_g1 SET n = n + 1 WHERE k = 'key-7'`) // what readers see is wrong
+	a := r.ask(ledger.BatchRun, ledger.Args{})
+	if a.Code != job.ExitChecks || a.Reason.Code != reason.CodeBatchChanged || a.Next != "kappactl batch run sums --accept-changes" {
+		t.Errorf("exit %d, %s, next %s", a.Code, a.Text(), a.Next)
+	}
+	if diff := cmp.Diff(map[int]generation.State{0: generation.Kept, 1: generation.Live, 2: generation.Failed}, r.generations()); diff != "" {
+		t.Error(diff)
+	}
+	r.produce(1000) // into the epoch of the generation that failed
+	r.caughtUp()
+	r.run(ledger.Args{AcceptChanges: true})
+	r.equal("after the changes were accepted")
+	if got := r.lines(`SELECT changed, accepted FROM kappactl.generation WHERE generation = 3`)[0]; got != "(1,t)" {
+		t.Errorf("changed, accepted: %s", got)
+	}
+	r.dropped(2)
+}
+
+func TestRollbackShowsAKeptGenerationAndEndsTheRunUnderWay(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums)
+	stop := r.agent("a")
+	for range 3 {
+		r.produce(1000)
+		r.caughtUp()
+		r.run(ledger.Args{})
+	}
+	stop()
+	r.exec(`UPDATE public.sums__v1_g3 SET n = 0`) // a bad generation
+	held := make(chan struct{})
+	reached := make(chan struct{}, 1)
+	r.agent("b", func(b *Runner) {
+		b.hook = func(point string) {
+			if point == FaultBatchFilled {
+				reached <- struct{}{}
+				<-held
+			}
+		}
+	})
+	running := r.asked(ledger.BatchRun, ledger.Args{})
+	<-reached
+	a := r.ask(ledger.BatchRollback, ledger.Args{Generation: 1})
+	if a.Code != job.ExitOK || a.Reason.Code != reason.CodeBatchRolledBack {
+		t.Fatalf("rollback: exit %d, %s", a.Code, a.Text())
+	}
+	close(held)
+	if ended := r.answer(running); ended.Code != job.ExitFailed || ended.Reason.Code != reason.CodeBatchCancelled {
+		t.Errorf("the run: exit %d, %s", ended.Code, ended.Text())
+	}
+	r.produce(500)
+	r.caughtUp()
+	r.equal("after two generations back")
+	if a := r.ask(ledger.BatchRollback, ledger.Args{Generation: 4}); a.Code != job.ExitConflict || a.Reason.Code != reason.CodeBatchNotKept {
+		t.Errorf("rollback to a failed generation: exit %d, %s", a.Code, a.Text())
+	}
+	r.run(ledger.Args{})
+	if got := r.generations(); got[5] != generation.Live || got[1] != generation.Kept {
+		t.Errorf("states %v", got)
+	}
+	r.equal("after the next run")
+}
+
+func TestARunGoesOnWithAnotherAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums)
+	for _, point := range []string{
+		FaultBatchRotated, FaultBatchBegun, FaultBatchRead, FaultBatchFilled, FaultBatchIndexed, FaultBatchCompared, FaultBatchAttached, FaultBatchShown,
+	} {
+		reached := make(chan struct{}, 1)
+		hold := make(chan struct{})
+		stop := r.agent("first-"+point, func(b *Runner) {
+			b.hook = func(at string) {
+				if at == point {
+					reached <- struct{}{}
+					<-hold
+				}
+			}
+		})
+		r.produce(500)
+		id := r.asked(ledger.BatchRun, ledger.Args{})
+		<-reached
+		go close(hold)
+		stop() // in the middle
+		second := r.agent("second-" + point)
+		if a := r.answer(id); a.Code != job.ExitOK {
+			t.Fatalf("%s: exit %d, %s", point, a.Code, a.Text())
+		}
+		r.caughtUp()
+		r.equal(point)
+		second()
+	}
+	if n := r.one(`SELECT count(*) FROM kappactl.generation WHERE state = 'failed'`); n != "0" {
+		t.Errorf("%s generations failed", n)
+	}
+}
+
+func TestOneGenerationOfAVersionIsBuiltAtATime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums)
+	reached, held := make(chan struct{}, 1), make(chan struct{})
+	r.agent("a", func(b *Runner) {
+		b.hook = func(point string) {
+			if point == FaultBatchBegun {
+				select {
+				case reached <- struct{}{}:
+					<-held
+				default:
+				}
+			}
+		}
+	})
+	r.produce(100)
+	r.caughtUp()
+	first := r.asked(ledger.BatchRun, ledger.Args{})
+	<-reached
+	if a := r.ask(ledger.BatchRun, ledger.Args{}); a.Code != job.ExitConflict || a.Reason.Code != reason.CodeBatchUnderWay {
+		t.Errorf("a second run: exit %d, %s", a.Code, a.Text())
+	}
+	tick := time.Now()
+	later := r.asked(ledger.BatchRun, ledger.Args{Tick: &tick})
+	close(held)
+	for _, id := range []int64{first, later} {
+		if a := r.answer(id); a.Code != job.ExitOK {
+			t.Errorf("exit %d, %s", a.Code, a.Text())
+		}
+	}
+	kafkatest.Until(t, "the second one is live", func() bool { return r.generations()[2] == generation.Live })
+}
+
+func TestCancelEndsARunAndLeavesTheLiveGeneration(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums)
+	reached, held := make(chan struct{}, 1), make(chan struct{})
+	r.agent("a", func(b *Runner) {
+		b.hook = func(point string) {
+			if point == FaultBatchRead {
+				reached <- struct{}{}
+				<-held
+			}
+		}
+	})
+	r.produce(1000)
+	r.caughtUp()
+	running := r.asked(ledger.BatchRun, ledger.Args{})
+	<-reached
+	if a := r.ask(ledger.BatchCancel, ledger.Args{}); a.Code != job.ExitOK {
+		t.Errorf("cancel: exit %d, %s", a.Code, a.Text())
+	}
+	close(held)
+	if a := r.answer(running); a.Code != job.ExitFailed || a.Reason.Code != reason.CodeBatchCancelled {
+		t.Errorf("the run: exit %d, %s", a.Code, a.Text())
+	}
+	if a := r.ask(ledger.BatchCancel, ledger.Args{}); a.Code != job.ExitNothing {
+		t.Errorf("cancel of nothing: exit %d, %s", a.Code, a.Text())
+	}
+	r.equal("after the cancelled run")
+}

@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/kappactl/kappactl/batchlayer"
+	"github.com/kappactl/kappactl/batchlayer/generation"
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/speedlayer"
+)
+
+// batchProgressEvery is how often batch run --wait prints how far the run is.
+const batchProgressEvery = 5 * time.Second
+
+// batchResult is what batch run prints.
+type batchResult struct {
+	actResult
+	Generation *batchlayer.Generation `json:"generation"` // null: none was begun
+}
+
+func runBatchRun(ctx context.Context, o batchOptions) error {
+	c, err := o.client(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ref, err := o.version(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := c.needAgent(ctx, o.waitAgent.value); err != nil {
+		return err
+	}
+	id, err := c.store.Ask(ctx, ledger.Request{
+		Job: ref.Job, Number: ref.Number, Verb: ledger.BatchRun, By: o.by(),
+		Args: ledger.Args{Full: o.full, AcceptChanges: o.acceptChanges},
+	})
+	if err != nil {
+		return err
+	}
+	result, err := o.follow(ctx, c, ref, id)
+	if err != nil {
+		return withNext(err, fmt.Sprintf("kappactl batch status %s   # the run goes on", ref.Job))
+	}
+	if result.ExitCode == job.ExitOK {
+		return o.result(result, result.print)
+	}
+	if o.machine() {
+		if err := o.result(result, nil); err != nil {
+			return err
+		}
+	}
+	return result.refusal()
+}
+
+// follow waits until the run has begun or, with --wait, has ended.
+func (o batchOptions) follow(ctx context.Context, c *client, ref job.Ref, request int64) (batchResult, error) {
+	w := newPatience(o.app, c)
+	out := batchResult{actResult: actResult{Job: ref.Job, Version: ref.Number.String(), Verb: ledger.BatchRun}}
+	var said time.Time
+	for {
+		answer, err := c.store.Answer(ctx, request)
+		if err == nil && answer != nil {
+			out.ExitCode, out.Message, out.MessageCode, out.Next = answer.Code, answer.Text(), answer.Reason.Code, answer.Next
+			out.Generation, err = batchlayer.Asked(ctx, c.pool, &speedlayer.Store{}, request)
+			return out, err
+		}
+		if err == nil && (!o.wait || o.sys.Now().Sub(said) >= batchProgressEvery) {
+			var g *batchlayer.Generation
+			if g, err = batchlayer.Asked(ctx, c.pool, &speedlayer.Store{}, request); err == nil && g != nil {
+				if !o.wait {
+					begun := reason.BatchStarted(ref, g.Generation, g.Base)
+					out.Generation, out.Message, out.MessageCode = g, begun.Text(), begun.Code
+					out.Next = "kappactl batch status " + string(ref.Job)
+					return out, nil
+				}
+				said = o.sys.Now()
+				o.progress("%s", batchProgress(*g))
+			}
+		}
+		if err := w.pause(ctx, answerEvery, err); err != nil {
+			return out, err
+		}
+	}
+}
+
+// batchProgress is how far a run is, in a line.
+func batchProgress(g batchlayer.Generation) string {
+	line := fmt.Sprintf("generation %d: %s", g.Generation, g.State)
+	p := g.Progress
+	if p == nil {
+		return line
+	}
+	line = fmt.Sprintf("generation %d: %s", g.Generation, p.Step)
+	if p.Step != "read" || p.Offsets == 0 {
+		return line
+	}
+	line += fmt.Sprintf(", %d%%, %s of %s, %s", 100*(p.Offsets-p.OffsetsRemaining)/p.Offsets,
+		render.Count(int64(p.SegmentsDone)), render.Plural(int64(p.Segments), "segment"), render.Plural(p.Records, "record"))
+	if p.ETASeconds != nil {
+		line += fmt.Sprintf(", %s left to read", render.Duration(time.Duration(*p.ETASeconds*float64(time.Second))))
+	}
+	return line
+}
+
+func runBatchList(ctx context.Context, o batchOptions) error {
+	all, _, err := o.generations(ctx)
+	if err != nil {
+		return err
+	}
+	return o.result(all, func(w io.Writer) error { return printGenerations(w, o.style(), all) })
+}
+
+// generations are those of the command's version, the newest first.
+func (o batchOptions) generations(ctx context.Context) ([]batchlayer.Generation, job.Ref, error) {
+	c, err := o.client(ctx)
+	if err != nil {
+		return nil, job.Ref{}, err
+	}
+	defer c.Close()
+	ref, err := o.version(ctx, c)
+	if err != nil {
+		return nil, ref, err
+	}
+	all, err := batchlayer.Generations(ctx, c.pool, &speedlayer.Store{}, ref)
+	if err == nil && len(all) == 0 {
+		err = &job.Refusal{Code: job.ExitUsage, Cause: reason.NotLambda(ref).Text(), Next: "kappactl status " + string(ref.Job)}
+	}
+	return all, ref, err
+}
+
+func printGenerations(w io.Writer, style render.Style, all []batchlayer.Generation) error {
+	t := render.NewTable(">generation", "state", "kind", "cut", ">rows", ">bytes", ">changed", ">took", "detail")
+	for _, g := range all {
+		bytes := render.None
+		if g.Bytes != nil {
+			bytes = render.Bytes(*g.Bytes)
+		}
+		took := render.None
+		if g.Seconds != nil {
+			took = render.Duration(time.Duration(*g.Seconds * float64(time.Second)))
+		}
+		detail := g.Error
+		if g.Progress != nil {
+			_, detail, _ = strings.Cut(batchProgress(g), ": ")
+		}
+		t.Add(render.Text(fmt.Sprint(g.Generation)), render.Toned(toneOf(g.State), string(g.State)), render.Text(kindOf(g)), render.Text(render.Time(&g.CutAt)),
+			render.Text(render.CountOf(g.Rows)), render.Text(bytes), render.Text(render.CountOf(g.Changed)), render.Text(took), render.Text(render.Or(detail)))
+	}
+	return t.Write(w, style)
+}
+
+func toneOf(s generation.State) render.Tone {
+	switch s {
+	case generation.Live:
+		return render.Good
+	case generation.Failed:
+		return render.Bad
+	case generation.Building, generation.Kept, generation.Retired:
+	}
+	return render.Plain
+}
+
+// kindOf is how a generation was computed.
+func kindOf(g batchlayer.Generation) string {
+	switch {
+	case g.Base != nil:
+		return fmt.Sprintf("on %d", *g.Base)
+	case g.Generation == 0:
+		return "replay"
+	}
+	return "full"
+}

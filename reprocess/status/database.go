@@ -1,0 +1,68 @@
+package status
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
+)
+
+// warnings returns causes of table bloat and of delayed flips: old transactions, and the dead rows that they keep.
+func (s *Store) warnings(
+	ctx context.Context, db pg.DB, j ledger.JobRow, versions []versionRow,
+) ([]reason.Reason, error) {
+	old, err := oldTransactions(ctx, db, s.config.OldTransaction)
+	if err != nil {
+		return nil, err
+	}
+	out := []reason.Reason{}
+	for _, b := range old {
+		out = append(out, reason.OldTransaction(b.PID, b.String()))
+	}
+	tables := []string{}
+	for _, v := range versions {
+		if v.EndedAt == nil {
+			tables = append(tables, job.Ref{Job: job.Name(j.Name), Number: job.Number(v.Number)}.Table())
+		}
+	}
+	dead, err := deadRows(ctx, db, j.ViewSchema, tables, s.config.DeadRows)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range dead {
+		out = append(out, reason.DeadRows(t.Schema+"."+t.Name, t.Dead, t.Live))
+	}
+	return out, nil
+}
+
+// oldTransactions returns the clients of this database whose transaction has prevented the removal of rows for at least
+// age, as far as the start of transactions is visible to the role.
+func oldTransactions(ctx context.Context, db pg.DB, age time.Duration) ([]ledger.Blocker, error) {
+	found, err := pg.Structs[ledger.Blocker](ctx, db, `SELECT `+ledger.BlockerColumns+` FROM pg_stat_activity a
+		WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()
+		  AND (a.backend_xmin IS NOT NULL OR a.backend_xid IS NOT NULL)
+		  AND a.xact_start < clock_timestamp() - @age::interval
+		ORDER BY a.xact_start`, pgx.NamedArgs{"age": pg.Interval(age)})
+	return found, ledger.Wrap(err, "look for old transactions")
+}
+
+// deadTable is a table with more dead rows than live ones, according to the server's statistics.
+type deadTable struct {
+	Schema, Name string
+	Dead, Live   int64
+}
+
+func deadRows(ctx context.Context, db pg.DB, schema string, tables []string, many int64) ([]deadTable, error) {
+	found, err := pg.Structs[deadTable](ctx, db,
+		`SELECT quote_ident(schemaname) AS schema, quote_ident(relname) AS name, n_dead_tup AS dead, n_live_tup AS live
+		FROM pg_stat_user_tables WHERE n_dead_tup >= @many AND n_dead_tup > n_live_tup
+		  AND (schemaname = @schema AND relname = ANY (@tables::text[]) OR relid = to_regclass('kappactl.position'))
+		ORDER BY 1, 2`,
+		pgx.NamedArgs{"schema": schema, "tables": tables, "many": many})
+	return found, ledger.Wrap(err, "read the statistics of tables")
+}

@@ -1,0 +1,39 @@
+package speedlayer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+const sqlGaps = `
+SELECT topic_id::text AS topic_id, topic, partition, from_offset, to_offset
+  FROM kappactl.accepted_gap WHERE job = @job AND number = @number AND NOT counted ORDER BY topic, topic_id, partition, from_offset`
+
+// Gaps are the accepted gaps of a version of which its results hold nothing, in order. Offsets that the log lost after the version
+// had counted them are none.
+func (Store) Gaps(ctx context.Context, db pg.DB, ref job.Ref) ([]job.PartitionRange, error) {
+	type row struct {
+		TopicID              string
+		Topic                string
+		Partition            int32
+		FromOffset, ToOffset int64
+	}
+	found, err := pg.Structs[row](ctx, db, sqlGaps, refArgs(ref))
+	if err != nil {
+		return nil, fmt.Errorf("read accepted gaps of %s: %w", ref, err)
+	}
+	out := make([]job.PartitionRange, len(found))
+	for i, r := range found {
+		id, err := job.ParseTopicID(r.TopicID)
+		if err != nil {
+			return nil, fmt.Errorf("read accepted gaps of %s: %w", ref, err)
+		}
+		out[i] = job.PartitionRange{
+			Partition: job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition}, Range: job.Range{From: r.FromOffset, To: r.ToOffset},
+		}
+	}
+	return out, nil
+}
