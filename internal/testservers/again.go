@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// mostAgain is how many failed tests are run again. More than that is no accident of timing.
+const mostAgain = 3
+
+var (
+	failedTest    = regexp.MustCompile(`^--- FAIL: (\S+)`)
+	failedPackage = regexp.MustCompile(`^FAIL\t(\S+)\t\d`)
+	// hopeless marks a failure that no second run may hide.
+	hopeless = regexp.MustCompile(`^(WARNING: DATA RACE|panic: |fatal error: |FAIL\t\S+ \[)`)
+)
+
+// A failure is a package with its tests that failed.
+type failure struct {
+	pkg   string
+	tests []string
+}
+
+// A reading passes the output of go test through to w and collects which tests failed.
+type reading struct {
+	w        io.Writer
+	line     []byte
+	tests    []string
+	failures []failure
+	hopeless bool
+}
+
+// Write takes the next piece of the output.
+func (r *reading) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		end := bytes.IndexByte(rest, '\n')
+		if end < 0 {
+			r.line = append(r.line, rest...)
+			break
+		}
+		r.take(string(append(r.line, rest[:end]...)))
+		r.line, rest = r.line[:0], rest[end+1:]
+	}
+	return r.w.Write(b)
+}
+
+func (r *reading) take(line string) {
+	if m := failedTest.FindStringSubmatch(line); m != nil {
+		r.tests = append(r.tests, m[1])
+	}
+	if m := failedPackage.FindStringSubmatch(line); m != nil {
+		r.failures = append(r.failures, failure{pkg: m[1], tests: r.tests})
+		r.tests = nil
+	}
+	r.hopeless = r.hopeless || hopeless.MatchString(line)
+}
+
+// again returns the commands that run each failed test once more, alone. It returns none for a failure that cannot be an
+// accident of timing: a data race, a panic, a package that was not built or tested at all, or more than mostAgain tests.
+func (r *reading) again(args []string) [][]string {
+	first := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "./") })
+	if r.hopeless || first < 0 {
+		return nil
+	}
+	var commands [][]string
+	for _, f := range r.failures {
+		if len(f.tests) == 0 {
+			return nil
+		}
+		for _, test := range f.tests {
+			commands = append(commands, append(slices.Clone(args[:first]), "-count=1", "-run", "^"+test+"$", f.pkg))
+		}
+	}
+	if len(commands) > mostAgain {
+		return nil
+	}
+	return commands
+}
+
+// heading introduces the second runs.
+func heading(w io.Writer, failures []failure) {
+	fmt.Fprintln(w, "\ntestservers: FLAKY OR BROKEN: these tests failed. Each is now run once more, alone; one that passes is flaky, which is a fault to mend:")
+	for _, f := range failures {
+		fmt.Fprintf(w, "  %s: %s\n", f.pkg, strings.Join(f.tests, ", "))
+	}
+	fmt.Fprintln(w)
+}
