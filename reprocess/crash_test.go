@@ -48,12 +48,13 @@ func (w *world) crash(point string, begin func()) {
 	begin()
 	select {
 	case <-k.struck:
-	case <-time.After(90 * time.Second):
+	case <-time.After(3 * time.Minute):
 		w.t.Fatalf("%s was not passed", point)
 	}
 	<-ended
 	w.sql(`UPDATE kappactl.deployment SET lease = now() - interval '1 second' WHERE owner = 'the first'`)
 	w.sql(`UPDATE kappactl.request SET lease = now() - interval '1 second' WHERE owner = 'the first'`)
+	w.sql(`UPDATE kappactl.position SET hold_until = now() - interval '1 second' WHERE hold IS NOT NULL`)
 	w.run(1, nil)
 }
 

@@ -80,7 +80,7 @@ func TestAFlipNeverQueuesBeforeReadersForLong(t *testing.T) {
 		t.Fatalf("%+v", a)
 	}
 	has(t, a.Text(), "lock on view public.counts", "pid ", "in a transaction for")
-	if worst > time.Second {
+	if worst > 20*time.Second {
 		t.Errorf("a reader waited %s", worst)
 	}
 	var waiting int

@@ -111,7 +111,7 @@ func TestTimeKeptByAnotherKeyIsNoCoverage(t *testing.T) {
 }
 
 func TestARecreatedTopicIsAGap(t *testing.T) {
-	w := firstLive(t, 100)
+	w := impatient(t, 100)
 	w.finish(w.stage("bbb").Deployment, "", job.ExitOK)
 	w.brokers.set(func(b *brokers) { b.id, b.ends[0] = 2, 500 })
 	w.await("unhealthy", func() bool { return w.version(2).Verdict == job.Unhealthy && w.version(1).StaleSince != nil })
@@ -174,7 +174,7 @@ func TestAPartitionAddedInAReplayAndAfterItIsReadFromItsFirstOffset(t *testing.T
 }
 
 func TestPromoteWaitsForAPartitionThatTheCandidateHasNotTakenUp(t *testing.T) {
-	w := firstLive(t, 100)
+	w := impatient(t, 100)
 	w.finish(w.stage("bbb").Deployment, "verified", job.ExitOK)
 	// The brokers do not show the partition yet to the candidate's controller.
 	w.sql(`INSERT INTO kappactl.position (job, number, topic_id, topic, partition, next, covers_from, frozen_end)

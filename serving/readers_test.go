@@ -3,6 +3,7 @@ package serving
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,13 +74,13 @@ func TestReadersSeeNoErrorNothingEmptyAndNothingMixedOver50Switches(t *testing.T
 			SELECT '2026-01-01 10:00Z', 'u' || i, %[1]d, i FROM generate_series(1, %[2]d) i`, n+1, readerRows))
 	}
 	contract := switched(t, pool, to(1, hits(), nil))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	done := make(chan struct{})
 	group, ctx := errgroup.WithContext(ctx)
-	counts := map[string]*[3]int{}
+	counts := map[string]*[3]atomic.Int64{}
 	for name, read := range readers {
-		count := new([3]int)
+		count := new([3]atomic.Int64)
 		counts[name] = count
 		group.Go(func() error {
 			conn, err := pgx.Connect(ctx, dsn)
@@ -91,19 +92,27 @@ func TestReadersSeeNoErrorNothingEmptyAndNothingMixedOver50Switches(t *testing.T
 				select {
 				case <-done:
 					return nil
-				default:
+				case <-time.After(time.Millisecond): // without a pause they would keep both cores busy
 				}
 				version, err := read(ctx, conn)
 				if err != nil {
 					return fmt.Errorf("%s reader: %w", name, err)
 				}
-				count[version]++
+				count[version].Add(1)
 			}
 		})
 	}
+	both := func() bool { // every reader has seen both versions; one may be slow on a loaded machine
+		for _, c := range counts {
+			if c[1].Load() == 0 || c[2].Load() == 0 {
+				return false
+			}
+		}
+		return true
+	}
 	group.Go(func() error {
 		defer close(done)
-		for i := range 50 {
+		for i := 0; i < 50 || !both(); i++ {
 			if err := switchUnderLoad(ctx, pool, to(job.Number(2-i%2), hits(), contract)); err != nil {
 				return err
 			}
@@ -111,11 +120,6 @@ func TestReadersSeeNoErrorNothingEmptyAndNothingMixedOver50Switches(t *testing.T
 		return nil
 	})
 	must(t, group.Wait())
-	for name, c := range counts {
-		if c[1] == 0 || c[2] == 0 {
-			t.Errorf("the %s reader saw version 1 %d times and version 2 %d times: the test shows nothing", name, c[1], c[2])
-		}
-	}
 }
 
 // switchUnderLoad is a flip as reprocess does it: a short lock timeout, tried again.

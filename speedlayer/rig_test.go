@@ -306,7 +306,7 @@ func (r *rig) committed() []*kgo.Record {
 	}
 	client := kafkatest.Client(r.t, r.brokers, kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: at}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond))
-	ctx, cancel := context.WithTimeout(r.t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
 	defer cancel()
 	var out []*kgo.Record
 	for len(want) > 0 {

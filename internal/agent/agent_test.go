@@ -80,7 +80,7 @@ func (h *happened) add(what string) { h.news <- what }
 
 func await(t *testing.T, from *happened, want string) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(3 * time.Minute)
 	for !from.seen[want] {
 		select {
 		case got := <-from.news:
@@ -136,7 +136,7 @@ func start(t *testing.T, pool *pg.Pool, w *work, c agent.Config, more ...agent.W
 	t.Cleanup(func() { _ = stop() })
 	select {
 	case <-a.Ready():
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("no first heartbeat")
 	}
 	return a, stop
@@ -309,7 +309,7 @@ func TestAnAgentOutlivesALostDatabase(t *testing.T) {
 	}
 	addVersion(t, other, 2, job.Live)
 	await(t, w.begins, "j/v2")
-	late := time.After(time.Minute)
+	late := time.After(3 * time.Minute)
 	for before := heartbeat(t, other); !heartbeat(t, other).After(before); {
 		select {
 		case <-time.After(10 * time.Millisecond):

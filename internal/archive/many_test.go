@@ -61,14 +61,19 @@ func TestManyFilesAreNoBurden(t *testing.T) {
 		if err := ask(); err != nil { // the pages are read
 			t.Fatal(what, err)
 		}
-		began := time.Now()
-		if err := ask(); err != nil {
-			t.Fatal(what, err)
+		quickest := time.Hour
+		for range 10 { // other processes may hold one up, and not all
+			began := time.Now()
+			if err := ask(); err != nil {
+				t.Fatal(what, err)
+			}
+			if quickest = min(quickest, time.Since(began)); quickest < time.Second {
+				break
+			}
 		}
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("%s took %s", what, took)
-		} else {
-			t.Logf("%s took %s", what, took)
+		if quickest > time.Second {
+			t.Errorf("%s took %s", what, quickest)
 		}
+		t.Logf("%s took %s", what, quickest)
 	}
 }

@@ -44,7 +44,7 @@ func (l *lines) String() string {
 // await waits until the stream holds text.
 func (l *lines) await(t *testing.T, text string) {
 	t.Helper()
-	late := time.After(time.Minute)
+	late := time.After(3 * time.Minute)
 	for !strings.Contains(l.String(), text) {
 		select {
 		case <-l.on:
@@ -102,7 +102,7 @@ func (f *flow) ends(want job.ExitCode) {
 		if code != want {
 			f.t.Fatalf("exit %d, want %d\nstdout: %s\nstderr: %s", code, want, f.out, f.errs)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		f.t.Fatalf("the command did not end\nstderr: %s", f.errs)
 	}
 }

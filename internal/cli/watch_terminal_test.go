@@ -20,7 +20,7 @@ import (
 )
 
 // testPatience is how long a test waits for what must come.
-const testPatience = 90 * time.Second
+const testPatience = 3 * time.Minute
 
 // terminal is a pseudo-terminal with an emulator behind it, and the real program in it.
 type terminal struct {

@@ -46,7 +46,7 @@ func (w *world) frozenIn(point, text string, vars ...string) (*agent, <-chan out
 	a := w.serve(append(vars, "KAPPACTL_FAULT="+point+":1:stop")...)
 	job := w.file("frozen.yaml", text)
 	result := make(chan outcome, 1)
-	go func() { result <- w.run("deploy", job, "--wait-agent", "30s") }()
+	go func() { result <- w.run("deploy", job, "--wait-agent", "3m") }()
 	kafkatest.Until(w.t, "the agent stands still at "+point, a.stopped)
 	return a, result
 }
@@ -153,7 +153,7 @@ func TestAPartitionWithoutALeader(t *testing.T) { // L08
 		toldOf(t, w.run("promote", "clicks", "v2"), noLeader, "a candidate is promoted")
 	}
 	gone.Store(false)
-	w.ok("wait", "clicks", "v2", "--for", "verified", "--timeout", "60s")
+	w.ok("wait", "clicks", "v2", "--for", "verified", "--timeout", "3m")
 	w.until("the candidate is known to be ready again", func() bool {
 		return w.run("status", "clicks", "v2", "--exit-code").code == 0
 	})
@@ -194,10 +194,11 @@ func TestAnOpenTransactionHoldsACandidateBack(t *testing.T) { // L03
 		kafkatest.ProduceMany(t, brokers, 100, func(i int) *kgo.Record { return click(topic, 0, i) })
 		w.serve()
 		text := strings.Replace(fmt.Sprintf(clicksJob, topic, 0), "max_lag_time: 5s", "max_lag_time: 1s", 1)
-		toldOf(t, w.run("deploy", w.file("clicks.yaml", text), "--timeout", "6s"), transacted, "one stays open, records pile up behind it")
+		w.ok("deploy", w.file("clicks.yaml", text), "--detach")
 		w.saysOfJob("101 records held back by an open transaction")
+		toldOf(t, w.run("deploy", w.file("clicks.yaml", text), "--timeout", "6s"), transacted, "one stays open, records pile up behind it")
 		txn.End(t, kgo.TryAbort)
-		w.ok("wait", "clicks", "v1", "--for", "live", "--timeout", "60s")
+		w.ok("wait", "clicks", "v1", "--for", "live", "--timeout", "3m")
 		if n := w.count(); n != 101 {
 			t.Errorf("%d clicks, want 101: one committed, one aborted, 100 plain", n)
 		}

@@ -123,7 +123,7 @@ func (w *world) step(s ciStep, jobFile string) {
 	if strings.Contains(s.run, "${{") {
 		w.t.Errorf("%s: an expression in a command line is an injection: %s", s.job, s.run)
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", s.run)
 	cmd.Dir = w.dir

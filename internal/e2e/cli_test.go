@@ -61,10 +61,10 @@ type outcome struct {
 	stderr string
 }
 
-// run runs a command to its end, at most two minutes.
+// run runs a command to its end, at most five minutes.
 func (w *world) run(args ...string) outcome {
 	w.t.Helper()
-	limit := 2 * time.Minute
+	limit := 5 * time.Minute
 	if soak {
 		limit = 30 * time.Minute
 	}
@@ -186,8 +186,8 @@ func (a *agent) signal(s syscall.Signal) {
 	_ = a.cmd.Process.Signal(s)
 	select {
 	case <-a.done:
-	case <-time.After(time.Minute):
-		a.w.t.Errorf("agent %d did not end within a minute of %s", a.cmd.Process.Pid, s)
+	case <-time.After(3 * time.Minute):
+		a.w.t.Errorf("agent %d did not end within three minutes of %s", a.cmd.Process.Pid, s)
 	}
 }
 

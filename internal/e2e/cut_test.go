@@ -118,7 +118,7 @@ func TestCutWhileFlipping(t *testing.T) {
 			w.ok("wait", "clicks", fmt.Sprintf("v%d", to), "--for", "verified")
 			struck := p.arm(d, s.words...)
 			version := fmt.Sprintf("v%d", to)
-			w.ok("promote", "clicks", version, "--timeout", "90s")
+			w.ok("promote", "clicks", version, "--timeout", "3m")
 			awaitStruck(t, struck, d, s)
 			if live := w.sum("SELECT live FROM kappactl.job"); live != int64(to) {
 				t.Fatalf("v%d is live after a promote of %s with %s, %s", live, version, s.name, d)
@@ -167,7 +167,7 @@ func awaitStruck(t *testing.T, struck <-chan struct{}, d deed, s statement) {
 	t.Helper()
 	select {
 	case <-struck:
-	case <-time.After(60 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Fatalf("it never came to this: %s, %s", s.name, d)
 	}
 }

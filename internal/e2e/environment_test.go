@@ -31,7 +31,7 @@ func TestTheClockOfAnAgentSteps(t *testing.T) {
 		}
 	}
 	a := w.serve(faultpoint.Clock + "=" + file)
-	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)), "--wait-agent", "30s")
+	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)), "--wait-agent", "3m")
 	follow := func(by, when string) {
 		step(by)
 		produceClicks(t, w.brokers, topic, total, 1000)
@@ -133,7 +133,7 @@ func TestRetentionOvertakesASlowReplay(t *testing.T) { // R01
 	if err != nil || rs[0].Err != nil {
 		t.Fatal(err, rs)
 	}
-	toldOf(t, w.run("wait", "clicks", "v1", "--for", "verified", "--timeout", "90s"), recordsGone, "retention overtakes a slow replay")
+	toldOf(t, w.run("wait", "clicks", "v1", "--for", "verified", "--timeout", "3m"), recordsGone, "retention overtakes a slow replay")
 }
 
 // TestServersThatAcceptAndNeverAnswer: nothing hangs on a port that is open and silent.

@@ -30,7 +30,7 @@ func TestAFrozenAgentIsReplaced(t *testing.T) { // R07
 		frozen := w.serve("KAPPACTL_FAULT=" + point + ":1:stop")
 		frozen.awaitHeartbeat()
 		result := make(chan outcome, 1)
-		args := []string{"deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, -i)), "--promote", "auto", "--wait-agent", "30s"}
+		args := []string{"deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, -i)), "--promote", "auto", "--wait-agent", "3m"}
 		if strings.HasPrefix(point, "live.") {
 			args = []string{"status", "clicks"}
 		}

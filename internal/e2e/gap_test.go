@@ -76,7 +76,7 @@ func (w *world) gapInReplay() {
 	a.kill()
 	kafkatest.DeleteRecords(w.t, w.brokers, topic, 0, 15_000)
 	w.serve()
-	waited := w.run("wait", "slow", "v1", "--for", "verified", "--timeout", "60s")
+	waited := w.run("wait", "slow", "v1", "--for", "verified", "--timeout", "3m")
 	toldOf(w.t, waited, recordsGone, "in mid replay")
 	m := suggestedGap.FindStringSubmatch(waited.stderr)
 	if m == nil {
@@ -84,7 +84,7 @@ func (w *world) gapInReplay() {
 	}
 	w.exec("UPDATE kappactl.version SET spec = jsonb_set(spec, '{replay,max_rate}', '0') WHERE job = 'slow'")
 	w.ok("resume", "slow", "v1", "--accept-gap", m[1])
-	w.ok("wait", "slow", "v1", "--for", "live", "--timeout", "90s")
+	w.ok("wait", "slow", "v1", "--for", "live", "--timeout", "3m")
 	if n := w.sum("SELECT sum(views)::bigint FROM slow"); n != 5000 {
 		w.t.Errorf("%d records are counted, want those that were left: 5000", n)
 	}

@@ -112,14 +112,14 @@ func (w *world) killedInReplay(text, point string, round int) (killed int) {
 	doomed := w.serve(fmt.Sprintf("KAPPACTL_FAULT=%s:%d", point, 1+round%2))
 	// The deploy command outlives the agent; it ends when the second one has finished its work.
 	result := make(chan outcome, 1)
-	go func() { result <- w.run("deploy", job, "--wait-agent", "30s") }()
+	go func() { result <- w.run("deploy", job, "--wait-agent", "3m") }()
 	select {
 	case <-doomed.done:
 		killed = 1
 	case o := <-result:
 		result <- o // the point was not reached often enough: the version is complete, the next agent only follows
 		doomed.kill()
-	case <-time.After(60 * time.Second):
+	case <-time.After(3 * time.Minute):
 		w.t.Fatalf("neither was the agent killed at %s nor the deploy done", point)
 	}
 	survivor := w.serve()
@@ -159,7 +159,7 @@ func (w *world) killedInLive(point string) (killed int) {
 	select {
 	case <-doomed.done:
 		killed = 1
-	case <-time.After(90 * time.Second):
+	case <-time.After(3 * time.Minute):
 		w.t.Errorf("the agent was not killed at %s\n%s", point, tail(doomed.log.String(), 20))
 		doomed.kill()
 	}

@@ -110,7 +110,7 @@ func TestTheStepsOfTheImageMakeOne(t *testing.T) {
 	if err := agent.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)), "--wait-agent", "60s")
+	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)), "--wait-agent", "3m")
 	w.equal("clicks")
 	if err := agent.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func TestPostgreSQLStoppedAtOnce(t *testing.T) {
 				result <- outcome{}
 				return
 			}
-			result <- w.run("deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, i)), "--promote", "auto", "--wait-agent", "30s")
+			result <- w.run("deploy", w.file("clicks.yaml", fmt.Sprintf(clicksJob, topic, i)), "--promote", "auto", "--wait-agent", "3m")
 		}()
 		kafkatest.Until(t, "the agent stands still "+s.when, a.stopped)
 		var waited <-chan outcome // C05

@@ -53,10 +53,10 @@ func (a *agent) diesAt(point string, result chan outcome) {
 		if o.code != 0 {
 			a.w.t.Fatalf("no agent was killed at %s: %+v", point, o)
 		}
-	case <-time.After(100 * time.Second):
+	case <-time.After(4 * time.Minute):
 		a.w.t.Fatalf("no agent was killed at %s, and no answer came", point)
 	}
-	patience := 90 * time.Second
+	patience := 3 * time.Minute
 	if behind {
 		patience = 5 * time.Second
 	}
@@ -86,7 +86,7 @@ func TestPromoteIsFinishedByAnotherAgent(t *testing.T) {
 		doomed := w.serve("KAPPACTL_FAULT=" + point + ":1")
 		doomed.awaitHeartbeat()
 		result := make(chan outcome, 1)
-		go func() { result <- w.run(append(args, "--timeout", "90s")...) }()
+		go func() { result <- w.run(append(args, "--timeout", "3m")...) }()
 		doomed.diesAt(point, result)
 		survivor := w.serve()
 		if o := <-result; o.code != 0 {

@@ -282,7 +282,7 @@ func (h *history) during(what string, wait func()) {
 }
 
 func (h *history) await(what string, ok func() bool) {
-	ctx, cancel := context.WithTimeout(h.t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), 3*time.Minute)
 	defer cancel()
 	for !ok() {
 		select {

@@ -103,7 +103,7 @@ func (w *world) run(agent string, config hooks.Config) (stop func()) {
 
 func (w *world) await(what, count string, want int) {
 	w.t.Helper()
-	for late := time.Now().Add(time.Minute); ; {
+	for late := time.Now().Add(3 * time.Minute); ; {
 		var n int
 		if err := w.pool.QueryRow(w.t.Context(), count).Scan(&n); err != nil {
 			w.t.Fatal(err)
@@ -123,7 +123,7 @@ func (w *world) note() job.HookOutcome {
 	select {
 	case o := <-w.notes:
 		return o
-	case <-time.After(time.Minute):
+	case <-time.After(3 * time.Minute):
 		w.t.Fatal("no hook was told")
 	}
 	return job.HookOutcome{}
@@ -215,7 +215,7 @@ func TestACommandThatTakesTooLongIsKilledWithWhatItStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); runs(strings.TrimSpace(string(pid))); {
+	for deadline := time.Now().Add(time.Minute); runs(strings.TrimSpace(string(pid))); {
 		if time.Now().After(deadline) {
 			t.Fatalf("its child, process %s, still runs", pid)
 		}

@@ -142,11 +142,11 @@ func TestThrottledAnswerIsNotAskedAgainAtOnce(t *testing.T) {
 	answerFetches(c, func(*kmsg.FetchRequest, *kmsg.FetchResponse) { asked <- struct{}{} })
 	r := newReader(newFetcher(t, c.ListenAddrs(), FetchConfig{MaxWait: 100 * time.Millisecond}), Cursor{Partition: p})
 	begin := time.Now()
-	for time.Since(begin) < time.Second {
+	for time.Since(begin) < time.Second || len(asked) < 3 {
 		r.step(t)
 	}
-	if n := len(asked); n > 15 || n < 3 {
-		t.Errorf("asked %d times in a second", n)
+	if n, took := len(asked), time.Since(begin); float64(n) > 15*took.Seconds() {
+		t.Errorf("asked %d times in %s", n, took)
 	}
 	if len(r.errs) > 0 || len(r.last) > 0 {
 		t.Errorf("answers out of nothing: %v %v", r.errs, r.last)
@@ -166,12 +166,12 @@ func TestStoppedBrokerIsAPassingError(t *testing.T) {
 	r.until(t, "the silence is noticed", func() bool {
 		step := time.Now()
 		r.step(t)
-		if d := time.Since(step); d > 2*time.Second {
+		if d := time.Since(step); d > 20*time.Second {
 			t.Errorf("a fetch took %s", d)
 		}
 		return len(r.errs) > 0
 	})
-	if d := time.Since(begin); d > 10*time.Second {
+	if d := time.Since(begin); d > time.Minute {
 		t.Errorf("noticed after %s", d)
 	}
 	b.Resume(t)

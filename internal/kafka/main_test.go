@@ -102,10 +102,10 @@ func (r *reader) step(t *testing.T) {
 	}
 }
 
-// until steps until ok, for at most 90 s.
+// until steps until ok, for at most three minutes.
 func (r *reader) until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	end := time.Now().Add(90 * time.Second)
+	end := time.Now().Add(3 * time.Minute)
 	for !ok() {
 		if time.Now().After(end) {
 			t.Fatalf("gave up waiting until %s; cursors %+v, last errors %v", what, r.cursors, r.errs[max(0, len(r.errs)-3):])

@@ -15,7 +15,7 @@ import (
 
 // patience bounds every wait of a test for a broker. Only failing tests wait that long, so it is generous for loaded
 // machines.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // Name returns a unique topic name derived from base, because the real broker is shared.
 func Name(base string) string { return base + "-" + strings.ToLower(rand.Text()[:8]) }
@@ -146,7 +146,7 @@ func AwaitStable(t testing.TB, brokers []string, topic string, partition int32, 
 	})
 }
 
-// Until polls ok until it holds, and fails the test when it does not within 90 s.
+// Until polls ok until it holds, and fails the test when it does not within three minutes.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	UntilEvery(t, 20*time.Millisecond, what, ok)

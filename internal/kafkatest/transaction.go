@@ -17,7 +17,7 @@ type Transaction struct {
 // the test ends.
 func Begin(t testing.TB, brokers []string) *Transaction {
 	t.Helper()
-	cl := Client(t, brokers, kgo.TransactionalID(Name("txn")), kgo.TransactionTimeout(time.Minute))
+	cl := Client(t, brokers, kgo.TransactionalID(Name("txn")), kgo.TransactionTimeout(10*time.Minute))
 	if err := cl.BeginTransaction(); err != nil {
 		t.Fatalf("begin a transaction: %v", err)
 	}

@@ -24,7 +24,7 @@ func TestAValueThatAsksForMuchIsAnErrorOverItsRecord(t *testing.T) {
 		if !strings.Contains(detail, "more than") {
 			t.Errorf("%s: %v", e, err)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("%s took %s", e, took)
 		}
 	}

@@ -133,7 +133,7 @@ func TestCancellingTheContextEndsTheStatement(t *testing.T) {
 	defer done()
 	start := time.Now()
 	_, err := rowsOf(timed, s, "SELECT count(*) FROM range(100000000) a, range(100000) b", nil)
-	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 10*time.Second {
+	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > time.Minute {
 		t.Fatalf("got %v after %s", err, time.Since(start))
 	}
 	mustRows(t, s, "SELECT 1", nil)
