@@ -66,6 +66,7 @@ var allowed = map[string][]string{
 	"internal/s3test":         {"internal/archive"},
 	"internal/certtest":       {},
 	"internal/leaktest":       {},
+	"internal/follow":         {"internal/job", "internal/reason", "internal/render", "reprocess/ledger", "reprocess/status", "reprocess/checks"},
 	"internal/tui":            {"batchlayer/schedule", "internal/job", "internal/reason", "internal/render", "reprocess/ledger", "reprocess/status", "reprocess/checks"},
 	"internal/tui/quietstart": {},
 	"internal/report":         {"internal/job", "internal/reason", "internal/render", "reprocess/ledger", "reprocess/status", "reprocess/checks"},

@@ -27,7 +27,7 @@ var readsSentences = map[string]string{
 	"internal/format/framing.go:framed":                "Reason is a type with a full list there",
 	"internal/mergecheck/check.go:AllFail":             "the reason of a dead letter is one of format's codes",
 	"internal/trial/deadletters.go:deadLetterMismatch": "compares dead letters with those that a test file expects",
-	"internal/cli/follow.go:text":                      "prints the first line of a message",
+	"internal/cli/follow.go:overlaid":                  "prints the first line of a message",
 	"internal/pg/errors.go:plain":                      "the SQLSTATE does not tell which of two causes refused the connection",
 	"serving/errors.go:refused":                        "SQLSTATE 42704 does not tell which kind of object is missing",
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/kappactl/kappactl/internal/follow"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/render"
@@ -83,10 +84,11 @@ func (o deployOptions) detached(s plan.Staged) error {
 // alone prints the result of a command that follows nothing: a stream of a first and a last line.
 func (o deployOptions) alone(r deployResult) error {
 	if o.streams() {
-		s := newStream(o.app, nil)
-		s.line(streamStart{s.head("start", o.sys.Now()), streamSchema, r.Job, r.Version, r.Deployment, r.Phase, r.Resumed})
-		if s.err != nil {
-			return s.err
+		lines := follow.New(follow.Config{Out: o.out(), JSON: true})
+		first := follow.Version{Job: r.Job, Version: status.Version{Version: r.Version, Phase: r.Phase}}
+		lines.Start(o.sys.Now(), first, r.Deployment, r.Resumed, nil)
+		if err := lines.Err(); err != nil {
+			return err
 		}
 	}
 	return o.printed(r)
@@ -95,17 +97,8 @@ func (o deployOptions) alone(r deployResult) error {
 // conclude prints where the deployment that was followed is, where its time went, what its checks said and where its
 // report is, and ends with code.
 func (f *follower) conclude(ctx context.Context, d ledger.Deployment, code job.ExitCode, s plan.Staged) error {
-	a := f.app
-	result := deployResult{
-		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
-		Seconds: f.took(), Resumed: s.Resumed, Applied: s.Applied, Message: d.Message,
-		MessageCode: cmp.Or(d.MessageCode, d.VersionErrorCode), Next: d.Next,
-		Timings: timingsOf(ctx, f.client, d), Checks: checksOf(ctx, f.client, d),
-		Report: f.client.reported(ctx, a, f.reportDir, d.ID),
-	}
+	a, result := f.app, f.result(ctx, d, code, s)
 	if code != job.ExitOK {
-		result.Message = cmp.Or(d.Message, d.VersionError,
-			fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
 		if a.machine() {
 			if err := a.printed(result); err != nil {
 				return err
@@ -115,7 +108,6 @@ func (f *follower) conclude(ctx context.Context, d ledger.Deployment, code job.E
 		}
 		return &job.Refusal{Code: code, Cause: result.Message, Next: cmp.Or(d.Next, "kappactl status "+string(d.Job))}
 	}
-	result.Next = cmp.Or(result.Next, nextOf(d))
 	result.Message = fmt.Sprintf("%s %s is %s: %s", d.Job, d.Number, d.Phase, render.Plural(d.Records, "record"))
 	if !f.resumed { // else it has taken longer than this command
 		result.Message += " in " + render.Duration(a.sys.Now().Sub(f.began))
@@ -127,6 +119,23 @@ func (f *follower) conclude(ctx context.Context, d ledger.Deployment, code job.E
 		result.Message += "\nwarning: " + d.Warning.Text()
 	}
 	return a.printed(result)
+}
+
+// result is what is known of a deployment at its end.
+func (f *follower) result(ctx context.Context, d ledger.Deployment, code job.ExitCode, s plan.Staged) deployResult {
+	r := deployResult{
+		Job: d.Job, Version: versionText(d), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
+		Seconds: f.took(), Resumed: s.Resumed, Applied: s.Applied, Message: d.Message,
+		MessageCode: cmp.Or(d.MessageCode, d.VersionErrorCode), Next: d.Next,
+		Timings: timingsOf(ctx, f.client, d), Checks: checksOf(ctx, f.client, d),
+		Report: f.client.reported(ctx, f.app, f.reportDir, d.ID),
+	}
+	if code != job.ExitOK {
+		r.Message = cmp.Or(d.Message, d.VersionError, fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
+		return r
+	}
+	r.Next = cmp.Or(r.Next, nextOf(d))
+	return r
 }
 
 // nextOf is what a person would do with a deployment that is as far as was asked for; empty: nothing.

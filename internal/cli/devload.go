@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/devstack"
+	"github.com/kappactl/kappactl/internal/follow"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/render"
 )
@@ -68,7 +69,7 @@ func runDevLoad(ctx context.Context, o devLoadOptions) error {
 		return err
 	}
 	started, printed := o.sys.Now(), o.sys.Now()
-	every := progressPipe
+	every := follow.Slow
 	if o.sys.ErrTTY {
 		every = progressTerminal
 	}

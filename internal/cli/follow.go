@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
 
+	"github.com/kappactl/kappactl/internal/follow"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/reprocess/ledger"
@@ -24,26 +26,32 @@ const (
 	goalSettled goal = "settled"
 )
 
-// flipped says that the goal lies behind the flip.
+// flipped reports whether the goal lies behind the flip.
 func (g goal) flipped() bool { return g == goalLive || g == goalSettled }
 
 const (
 	followEvery      = 200 * time.Millisecond
+	watchEvery       = time.Second
 	progressTerminal = time.Second
-	progressPipe     = 10 * time.Second
 )
 
-// follower attaches to a deployment, prints its progress and returns when it is as far as goal or can no longer get there.
+// follower prints what happens to one deployment, or to what `watch` shows, and returns when the deployment is as far as goal or can
+// no longer get there.
 type follower struct {
 	*app
 	client     *client
-	deployment int64
+	deployment int64 // 0: of a watch
+	watch      *watchUIOptions
 	goal       goal
-	resumed    bool // it was under way before this command
-	line       progressLine
-	stream     *stream // with --output jsonl
-	reportDir  string  // empty: no report
+	resumed    bool   // it was under way before this command
+	reportDir  string // empty: no report
 	began      time.Time
+
+	lines   *follow.Follower
+	started bool           // the first line is printed
+	version status.Version // of the deployment, as read at readAt
+	readAt  time.Time
+	last    ledger.Deployment
 }
 
 // took is how long the command has taken so far, in seconds to the millisecond.
@@ -51,71 +59,169 @@ func (f *follower) took() float64 {
 	return math.Round(f.sys.Now().Sub(f.began).Seconds()*1000) / 1000
 }
 
+// config is how lines are printed: objects and those of a watch are results, the text of other commands is progress.
+func (f *follower) config() follow.Config {
+	switch {
+	case f.watch != nil:
+		return follow.Config{Out: f.out(), JSON: f.streams(), Stamp: true, Every: follow.Slow}
+	case f.streams():
+		return follow.Config{Out: f.out(), JSON: true, Every: time.Second}
+	case f.flags.quiet:
+		return follow.Config{Out: io.Discard, Every: follow.Slow}
+	case f.sys.ErrTTY:
+		return follow.Config{Out: told{f.app}, Every: progressTerminal}
+	}
+	return follow.Config{Out: told{f.app}, Every: follow.Slow}
+}
+
+// told is the error stream as a writer. A person who is gone does not end the command.
+type told struct{ *app }
+
+func (t told) Write(line []byte) (int, error) {
+	t.tell("%s", line)
+	return len(line), nil
+}
+
 // run returns the deployment as it then is and the exit code.
 func (f *follower) run(ctx context.Context) (ledger.Deployment, job.ExitCode, error) {
 	w := newPatience(f.app, f.client)
+	f.lines = follow.New(f.config())
+	look, every := f.followed, followEvery
+	if f.watch != nil {
+		look, every = f.watched, watchEvery
+	}
 	if f.streams() {
-		f.stream = newStream(f.app, f.client)
-		w.noticed = f.stream.warn
+		w.noticed = func(text string) { f.lines.Notice(f.sys.Now(), f.last.Job, "", text, "") }
 	}
-	f.line.every = progressPipe
-	if f.sys.ErrTTY {
-		f.line.every = progressTerminal
-	}
-	var last ledger.Deployment
 	for {
-		d, err := f.client.store.Deployment(ctx, f.deployment)
+		versions, err := look(ctx)
 		if err == nil {
-			last = d
-			code, done := d.Outcome(string(f.goal))
-			f.report(ctx, d)
-			if f.stream != nil && f.stream.err != nil {
-				return last, job.ExitFailed, withNext(f.stream.err, f.comeBack(last)) // nobody reads it any more
+			f.print(ctx, versions)
+			if err := f.lines.Err(); err != nil { // the reader is gone
+				return f.last, job.ExitFailed, withNext(err, f.comeBack(f.last))
 			}
-			if done {
-				return d, code, nil
+			if code, done := f.last.Outcome(string(f.goal)); done {
+				return f.last, code, nil
 			}
 		}
-		if err := w.pause(ctx, followEvery, err); err != nil {
-			return last, job.ExitFailed, f.broken(ctx, last, withNext(err, f.comeBack(last)))
+		if err := w.pause(ctx, every, err); err != nil {
+			return f.last, job.ExitFailed, f.broken(ctx, withNext(err, f.comeBack(f.last)))
 		}
 	}
 }
 
 // broken ends the stream of a command that stops looking: the deployment goes on.
-func (f *follower) broken(ctx context.Context, d ledger.Deployment, err error) error {
-	if f.stream == nil || !f.stream.began {
+func (f *follower) broken(ctx context.Context, err error) error {
+	if !f.streams() || !f.started {
 		return err
 	}
-	e := explain(ctx, err)
+	e, d := explain(ctx, err), f.last
 	return errors.Join(err, f.end(deployResult{
-		Job: d.Job, Version: d.Number.String(), Deployment: d.ID, Phase: d.Phase, ExitCode: e.Code, Records: d.Records,
+		Job: d.Job, Version: versionText(d), Deployment: d.ID, Phase: d.Phase, ExitCode: e.Code, Records: d.Records,
 		Seconds: f.took(), Resumed: f.resumed, Message: strings.Join(e.Causes, "; "), Next: e.Next,
 	}))
 }
 
-// report prints a line when there is something to say.
-func (f *follower) report(ctx context.Context, d ledger.Deployment) {
-	if f.stream != nil {
-		if !f.stream.began {
-			f.stream.start(ctx, d, f.resumed)
+func versionText(d ledger.Deployment) string {
+	if d.ID == 0 {
+		return ""
+	}
+	return d.Number.String()
+}
+
+// followed reads the deployment that a command waits for.
+func (f *follower) followed(ctx context.Context) ([]follow.Version, error) {
+	d, err := f.client.store.Deployment(ctx, f.deployment)
+	if err != nil {
+		return nil, err
+	}
+	before, now := f.last, f.sys.Now()
+	f.last = d
+	if d.Phase != before.Phase || d.Verdict != before.Verdict || now.Sub(f.readAt) >= time.Second {
+		if s, err := f.client.store.Status(ctx, d.Job); err == nil { // else the lines have the numbers of the last look
+			if v, err := versionOf(s, d.Number); err == nil {
+				f.version, f.readAt = *v, now
+			}
 		}
-		f.stream.look(ctx, d)
-		return
 	}
-	if f.flags.quiet || !f.line.due(f.sys.Now(), d) {
-		return
+	return []follow.Version{f.overlaid(d)}, nil
+}
+
+// overlaid is the version as its status was read, with what the deployment knows better.
+func (f *follower) overlaid(d ledger.Deployment) follow.Version {
+	v := follow.Version{Job: d.Job, State: d.State, Version: f.version, Followed: true}
+	v.Version.Version, v.Phase, v.PhaseSince, v.Paused, v.Records = d.Number.String(), d.Phase, d.PhaseSince, d.Paused, d.Records
+	v.Verdict, v.Reason, v.ReasonCode = d.Verdict, d.Reason.Text(), d.Reason.Code
+	v.Error, v.ErrorCode = d.VersionError, d.VersionErrorCode
+	if d.State == job.Observing { // why readers are not taken back
+		v.Note, _, _ = strings.Cut(d.Message, "\n")
 	}
-	var v *status.Version
-	if status, err := f.client.store.Status(ctx, d.Job); err == nil {
-		v, _ = versionOf(status, d.Number) // without it the line says less
+	if !f.streams() {
+		v.WarningReasons = nil // the result has the one that matters
 	}
-	if text := f.line.text(f.sys.Now(), d, v); text != "" {
-		f.progress("%s", text)
+	return v
+}
+
+// watched reads the job that is watched with its newest deployment, or every job.
+func (f *follower) watched(ctx context.Context) ([]follow.Version, error) {
+	if f.watch.job == "" {
+		jobs, err := f.client.store.Jobs(ctx)
+		return versionsOf(jobs...), err
 	}
+	s, err := f.client.store.Status(ctx, f.watch.job)
+	if err != nil {
+		return nil, err
+	}
+	d, err := f.client.store.Newest(ctx, f.watch.job)
+	if err == nil && d != nil {
+		f.last = *d
+	}
+	return versionsOf(s), err
+}
+
+// versionsOf returns the versions of jobs. What is about a job is a version without a phase.
+func versionsOf(jobs ...status.Job) []follow.Version {
+	var out []follow.Version
+	for _, s := range jobs {
+		states := map[string]job.DeploymentState{}
+		for _, d := range s.Deployments {
+			states[d.Version] = d.State
+		}
+		for _, v := range s.Versions {
+			out = append(out, follow.Version{Job: s.Job, State: states[v.Version], Version: v})
+		}
+		if len(s.WarningReasons) > 0 {
+			out = append(out, follow.Version{Job: s.Job, Version: status.Version{WarningReasons: s.WarningReasons}})
+		}
+	}
+	return out
+}
+
+// print prints what is new. A stream has the history of the deployment, too: a command that comes back skips what was before it.
+func (f *follower) print(ctx context.Context, versions []follow.Version) {
+	var events []ledger.PastEvent
+	if f.streams() && f.last.ID != 0 {
+		events, _ = f.client.store.DeploymentEvents(ctx, f.last.ID, f.lines.Since()) // else with the next look
+	}
+	if !f.started {
+		f.started = true
+		first := follow.Version{}
+		if f.last.ID != 0 {
+			first = f.overlaid(f.last)
+		}
+		var past []ledger.PastEvent
+		if f.resumed {
+			past, events = events, nil
+		}
+		f.lines.Start(f.sys.Now(), first, f.last.ID, f.resumed, past)
+	}
+	f.lines.See(f.sys.Now(), versions, events)
 }
 
 func (f *follower) comeBack(d ledger.Deployment) string {
+	if f.watch != nil {
+		return f.watch.again()
+	}
 	if d.Job == "" {
 		return ""
 	}
@@ -129,86 +235,23 @@ func (f *follower) comeBack(d ledger.Deployment) string {
 	return fmt.Sprintf("kappactl wait %s %s --for %s   # the deployment goes on", d.Job, d.Number, want)
 }
 
-// progressLine decides when a line of progress is due and what it says: at every change of phase or verdict, and in
-// between at most once in every.
-type progressLine struct {
-	every   time.Duration
-	printed time.Time
-	last    string
-	state   string
+// streams reports whether deploy, wait and watch print events as they happen.
+func (a *app) streams() bool { return a.flags.output.value == string(render.FormatLines) }
+
+type streamEnd struct {
+	follow.Head
+	deployResult
 }
 
-// due says that something changed or that it is time. Holding still is no progress, so it is said less often.
-func (p *progressLine) due(now time.Time, d ledger.Deployment) bool {
-	every := p.every
-	if d.Verdict == job.Holding {
-		every = progressPipe
-	}
-	return stateOf(d) != p.state || now.Sub(p.printed) >= every
+// end prints the last line of a stream.
+func (a *app) end(r deployResult) error {
+	return render.Line(a.out(), streamEnd{follow.NewHead(a.sys.Now(), follow.KindEnd), r})
 }
 
-func stateOf(d ledger.Deployment) string {
-	return fmt.Sprintf("%s/%s/%s/%t", d.State, d.Phase, d.Verdict, d.Paused)
-}
-
-// text is the line, or empty when it would say nothing new.
-func (p *progressLine) text(now time.Time, d ledger.Deployment, v *status.Version) string {
-	p.state, p.printed = stateOf(d), now
-	parts := []string{fmt.Sprintf("%s %s %s", d.Job, d.Number, phaseWord(d))}
-	if v != nil && (d.Phase == job.Replaying || d.Phase == job.CatchingUp) {
-		parts = append(parts, amounts(d, *v)...)
+// printed prints what deploy and wait end with: in a stream as its last line.
+func (a *app) printed(r deployResult) error {
+	if a.streams() {
+		return a.end(r)
 	}
-	if tells(d) {
-		parts = append(parts, d.Reason.Text())
-	}
-	if d.State == job.Observing && d.Message != "" { // why readers are not taken back
-		first, _, _ := strings.Cut(d.Message, "\n")
-		parts = append(parts, first)
-	}
-	line := strings.Join(parts, "  ")
-	if line == p.last {
-		return ""
-	}
-	p.last = line
-	return line
-}
-
-// tells reports whether the reason of the verdict says more than the phase and the amounts.
-func tells(d ledger.Deployment) bool {
-	switch {
-	case d.Reason.IsZero() || d.Phase.Ended():
-		return false
-	case d.Phase == job.Replaying || d.Phase == job.Building:
-		return d.Verdict != job.ReplayingRanges && d.Verdict != job.Unknown
-	}
-	return d.Verdict != job.Ready
-}
-
-func phaseWord(d ledger.Deployment) string {
-	word := string(d.Phase)
-	if d.Paused {
-		word += " (paused)"
-	}
-	return word
-}
-
-// amounts are what is known of how much is done, how fast, and when it is done.
-func amounts(d ledger.Deployment, v status.Version) []string {
-	var out []string
-	if v.LagRecords != nil {
-		left := *v.LagRecords
-		if d.Phase == job.Replaying && d.Records+left > 0 {
-			// Two figures that need not add up: what is left is sampled once a second, what is read is fresh.
-			out = append(out, fmt.Sprintf("%s read, %s to go", render.Plural(d.Records, "record"), render.Count(left)))
-		} else {
-			out = append(out, render.Plural(left, "record")+" behind")
-		}
-	}
-	if v.RecordsPerSecond != nil && *v.RecordsPerSecond > 0 {
-		out = append(out, render.Rate(v.RecordsPerSecond))
-	}
-	if v.ETASeconds != nil && *v.ETASeconds > 0 {
-		out = append(out, "ETA "+render.Seconds(v.ETASeconds))
-	}
-	return out
+	return a.result(r, r.print)
 }

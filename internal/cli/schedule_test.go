@@ -22,7 +22,7 @@ func scheduled(t *testing.T) (pool *pg.Pool, run func(args ...string) (job.ExitC
 	return pool, func(args ...string) (job.ExitCode, string, string) { return runCLI(t, append(args, "--dsn", dsn)...) }
 }
 
-func follow(t *testing.T, pool *pg.Pool) {
+func looked(t *testing.T, pool *pg.Pool) {
 	t.Helper()
 	if err := schedule.New(schedule.Deps{Pool: pool}, schedule.Config{}).Look(t.Context()); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestScheduleCommandsFollowOneSchedule(t *testing.T) {
 	}
 	ok("starting", "schedule", "list")
 	refused(job.ExitConflict, "schedule", "pause", "pageviews")
-	follow(t, pool)
+	looked(t, pool)
 	ok("active", "schedule", "list", "pageviews")
 	refused(job.ExitUsage, "schedule", "list", "pageview")
 	var moments []scheduleMoment

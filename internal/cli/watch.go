@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"syscall"
 
@@ -13,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/internal/tui"
+	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
 type watchUIOptions struct {
@@ -32,9 +33,9 @@ Keys promote, roll back, pause, resume and abort, after the job's name was typed
 when the deployment reaches an end (settled, rolled back, aborted, failed, superseded), with the deployment's exit code, and
 leaves five lines about it.
 
-Off a terminal, with TERM=dumb or with --output jsonl it prints lines instead: one for each change of phase, one for each warning
-when it comes up, and at most one of progress in ten seconds. With JOB it then ends where the deployment stops by itself, as deploy does; without, when it is
-interrupted or at --timeout. Without --timeout it watches for ever.`,
+Off a terminal, with TERM=dumb or with --output jsonl it prints lines instead, as deploy and wait do: one for each change of phase
+or verdict, one for each warning when it comes up, and at most one of progress in ten seconds. With JOB it then ends where the
+deployment stops by itself; without, when it is interrupted or at --timeout. Without --timeout it does not end by itself.`,
 		Example:     "  kappactl watch\n  kappactl watch pageviews\n  kappactl watch pageviews --readonly",
 		Args:        between(nil, []string{"JOB"}),
 		Annotations: map[string]string{timeoutKey: noTimeout, untilStoppedKey: "true"},
@@ -65,15 +66,13 @@ func runWatchUI(ctx context.Context, o watchUIOptions) error {
 		return err
 	}
 	defer c.Close()
-	show := tui.Plain
-	if o.interactive() {
-		show = tui.Run
-		// The terminal is restored whatever ends the process; other commands leave these signals their own meaning.
-		var stop func()
-		ctx, stop = interruptible(ctx, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2)
-		defer stop()
+	if !o.interactive() {
+		return o.follow(ctx, c)
 	}
-	outcome, err := show(ctx, &watchSource{app: o.silent(), client: c}, o.options())
+	// The terminal is restored whatever ends the process; other commands leave these signals their own meaning.
+	ctx, stop := interruptible(ctx, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2)
+	defer stop()
+	outcome, err := tui.Run(ctx, &watchSource{app: o.silent(), client: c}, o.options())
 	var fault *tui.FaultError
 	switch {
 	case errors.As(err, &fault):
@@ -82,17 +81,49 @@ func runWatchUI(ctx context.Context, o watchUIOptions) error {
 	case err != nil && outcome.Summary == nil:
 		return withNext(o.ended(ctx, err), o.again())
 	}
-	if !o.machine() {
-		for _, line := range outcome.Summary {
-			if _, err := fmt.Fprintln(o.out(), line); err != nil {
-				return err
-			}
-		}
+	if printErr := o.summarize(outcome.Summary); printErr != nil {
+		return printErr
 	}
 	if err != nil {
 		return withNext(o.ended(ctx, err), o.again())
 	}
 	return exitWith(outcome.Code)
+}
+
+func (o watchUIOptions) summarize(lines []string) error {
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(o.out(), line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow watches without a terminal: it prints lines, and ends where the deployment stops by itself, because no key can be pressed.
+func (o watchUIOptions) follow(ctx context.Context, c *client) error {
+	a := *o.app
+	if a.machine() {
+		a.flags.output.value = string(render.FormatLines)
+	}
+	f := follower{app: &a, client: c, watch: &o, resumed: true, began: o.sys.Now()}
+	d, code, err := f.run(ctx)
+	if err != nil {
+		return err
+	}
+	if a.streams() {
+		if err := f.end(f.result(ctx, d, code, plan.Staged{Resumed: true})); err != nil {
+			return err
+		}
+		return exitWith(code)
+	}
+	detail, err := (&watchSource{app: &a, client: c}).Job(ctx, o.job)
+	if err != nil {
+		return err
+	}
+	if err := o.summarize(tui.Summary(detail, code, o.sys.Now())); err != nil {
+		return err
+	}
+	return exitWith(code)
 }
 
 // interactive says that there is a terminal that can be drawn on and typed into.
@@ -102,14 +133,7 @@ func (o watchUIOptions) interactive() bool {
 }
 
 func (o watchUIOptions) options() tui.Options {
-	notices := o.sys.Err
-	if o.flags.quiet {
-		notices = io.Discard
-	}
-	return tui.Options{
-		Job: o.job, ReadOnly: o.readOnly, JSON: o.machine(), In: o.sys.In, Out: o.sys.Out, Notices: notices, Now: o.sys.Now,
-		Look: o.look(),
-	}
+	return tui.Options{Job: o.job, ReadOnly: o.readOnly, In: o.sys.In, Out: o.sys.Out, Now: o.sys.Now, Look: o.look()}
 }
 
 // look is what the terminal can show. NO_COLOR and a locale without block characters leave less of it.

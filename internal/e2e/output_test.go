@@ -85,7 +85,7 @@ func (w *world) outputs(topic string) {
 	w.described(docs, report, w.one(report, string(text)))
 	for _, p := range []printing{
 		{heading: "deploy", args: []string{"wait", "clicks", "v2", "--for", "verified"}},
-		{heading: "watch", args: []string{"watch", "clicks", "--timeout", "1m"}, code: 0},
+		{heading: "watch", also: []string{"deploy"}, args: []string{"watch", "clicks", "--timeout", "1m"}, code: 0},
 	} {
 		o := w.code(p.code, append(slices.Clone(p.args), "-o", "jsonl")...)
 		for line := range strings.Lines(o.stdout) {

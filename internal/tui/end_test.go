@@ -87,7 +87,7 @@ func TestSummaries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Join(summary(d, code, noon()), "\n")
+		return strings.Join(Summary(d, code, noon()), "\n")
 	}
 	for _, c := range []struct{ got, want string }{
 		{read(with(job.Live, job.Settled, nil), 0), `pageviews v2 is live: its deployment is settled (exit code 0)

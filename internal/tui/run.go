@@ -20,8 +20,6 @@ type Options struct {
 	Look     Look
 	In       io.Reader
 	Out      io.Writer
-	Notices  io.Writer // of Plain: what is wrong while it waits
-	JSON     bool      // of Plain: one object a line
 	Now      func() time.Time
 }
 
@@ -86,5 +84,5 @@ func (m *Model) summary(code job.ExitCode) []string {
 	if m.detail == nil || m.page == pageOverview {
 		return nil
 	}
-	return summary(*m.detail, code, m.now)
+	return Summary(*m.detail, code, m.now)
 }

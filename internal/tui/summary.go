@@ -12,8 +12,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// summary is what is left of a job in the scrollback: five lines.
-func summary(d Detail, code job.ExitCode, now time.Time) []string {
+// Summary returns five lines about a job, to be left in the scrollback.
+func Summary(d Detail, code job.ExitCode, now time.Time) []string {
 	s, dep := d.Status, d.Deployment
 	v := shown(s)
 	if dep != nil {

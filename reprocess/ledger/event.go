@@ -92,7 +92,7 @@ func pastEvents(rows []eventRow) []PastEvent {
 	for i, r := range rows {
 		out[i] = PastEvent{
 			ID: r.ID, At: r.At.UTC(), Job: job.Name(r.Job), Deployment: r.Deployment, Kind: r.Kind, Message: r.Message.Text(), MessageCode: r.Message.Code,
-			Detail: json.RawMessage(r.Detail), By: r.By, DBRole: r.Role,
+			Detail: json.RawMessage(r.Detail), By: r.By, DBRole: r.Role, Reason: r.Message,
 		}
 		if r.Number != nil {
 			v := job.Number(*r.Number).String()

@@ -27,6 +27,7 @@ type PastEvent struct {
 	Detail      json.RawMessage `json:"detail"`
 	By          string          `json:"by"`      // as the client named itself
 	DBRole      string          `json:"db_role"` // PostgreSQL's session_user of who asked
+	Reason      reason.Reason   `json:"-"`       // that Message is the text of
 }
 
 type eventRow struct {
