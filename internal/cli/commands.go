@@ -44,6 +44,7 @@ func commands(a *app) []commandGroup {
 			newRetire(a, runRetire),
 			newDrop(a, runDrop),
 			newBatch(a),
+			newAB(a),
 		}},
 		{"Look", []*cobra.Command{
 			newStatus(a, runStatus),

@@ -128,7 +128,7 @@ func asking(t *testing.T) map[string][]string {
 // asksNobody are the commands that open no connection, or start the servers themselves.
 func asksNobody() map[string]bool {
 	return map[string]bool{
-		"": true, "archive": true, "batch": true, "completion": true, "context": true, "context list": true, "context show": true, "context use": true, "deadletter": true,
+		"": true, "ab": true, "ab simulate": true, "archive": true, "batch": true, "completion": true, "context": true, "context list": true, "context show": true, "context use": true, "deadletter": true,
 		"demo": true, "dev": true, "man": true, "schedule": true, "schema": true, "test": true, "version": true,
 	}
 }
