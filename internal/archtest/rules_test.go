@@ -54,6 +54,7 @@ var allowed = map[string][]string{
 	"internal/devstack":       {"internal/job", "internal/kafka", "internal/pg", "internal/config", "internal/retry"},
 	"internal/mergecheck":     {"internal/job", "internal/query", "internal/format", "internal/pg", "internal/reach"},
 	"internal/trial":          {"internal/job", "internal/query", "internal/format", "internal/pg", "internal/mergecheck"},
+	"internal/scaffold":       {"internal/job", "internal/format", "internal/query", "internal/trial"},
 	"internal/hooks":          {"internal/job", "internal/pg", "internal/reason", "internal/retry"},
 	"internal/sample":         {"internal/job", "internal/kafka"},
 	"internal/estimate":       {"internal/job", "internal/kafka", "internal/mergecheck", "internal/query", "internal/render", "internal/sample", "reprocess/plan"},

@@ -25,6 +25,7 @@ func commands(a *app) []commandGroup {
 			newServe(a, runServe),
 		}},
 		{"Write a job", []*cobra.Command{
+			newNew(a, runNew),
 			newCheck(a, runCheck),
 			newTest(a, runTest),
 			newSchema(a, runSchema),

@@ -11,11 +11,9 @@ import (
 
 	"github.com/kappactl/kappactl/internal/config"
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/mergecheck"
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/internal/render"
-	"github.com/kappactl/kappactl/internal/sample"
 )
 
 const (
@@ -152,50 +150,14 @@ func (o checkOptions) finished(m mergeCheck) (mergeCheck, error) {
 
 // sampled returns the oldest and the newest records of the topics, or why there are none.
 func (o checkOptions) sampled(ctx context.Context, s config.Settings, spec *job.Spec) ([]*kgo.Record, string) {
-	brokers, err := kafkaConfig(ctx, s)
-	if err != nil {
-		return nil, oneLine(err)
-	}
-	admin, err := kafka.NewAdmin(brokers)
-	if err != nil {
-		return nil, oneLine(err)
-	}
-	defer admin.Close()
-	short, cancel := context.WithTimeoutCause(ctx, mergeCheckConnect, errTimeout)
-	defer cancel()
-	facts, err := admin.Offsets(short, spec.Source.Topics)
-	if err != nil && short.Err() != nil {
+	records, err := o.recordsOf(ctx, s, spec.Source.Topics)
+	if errors.Is(err, errSilent) {
 		return nil, fmt.Sprintf("the brokers did not answer within %s", mergeCheckConnect)
 	}
 	if err != nil {
 		return nil, oneLine(err)
 	}
-	var ranges []job.Frozen
-	for _, f := range facts {
-		if f.Err == nil && f.Start < f.LastStable {
-			ranges = append(ranges, job.Frozen{Partition: f.Partition, Range: job.Range{From: f.Start, To: f.LastStable}, LeaderEpoch: f.LeaderEpoch})
-		}
-	}
-	if len(ranges) == 0 {
-		return nil, "the topic holds no records"
-	}
-	reader, err := sample.NewReader(brokers, o.sys.Now)
-	if err != nil {
-		return nil, oneLine(err)
-	}
-	defer reader.Close()
-	oldest, err := reader.Oldest(ctx, ranges, mergeCheckRecords)
-	if err != nil && len(sample.Records(oldest)) == 0 {
-		return nil, oneLine(err)
-	}
-	newest, err := reader.Newest(ctx, ranges, mergeCheckRecords)
-	if err != nil {
-		o.log().Debug("sample the newest records", "cause", err)
-	}
-	if records := sample.Records(oldest, newest); len(records) > 0 {
-		return records, ""
-	}
-	return nil, "the topic holds no records"
+	return records, ""
 }
 
 // firstDifference describes the first row of a failure that differs.

@@ -117,7 +117,7 @@ func asking(t *testing.T) map[string][]string {
 		"batch status":    {"pageviews"},
 		"deadletter list": {"pageviews"}, "deadletter retry": {"pageviews"}, "deadletter show": {"pageviews", "pageviews/0@1"},
 		"deploy": {pageviews()}, "dev load": {rows, "--topic", "x"}, "diff": {"pageviews"}, "doctor": nil, "drop": {"pageviews", "--yes"},
-		"history": {"pageviews"}, "init": nil, "pause": {"pageviews"}, "pin": {"pageviews"}, "plan": {pageviews()}, "promote": {"pageviews"},
+		"history": {"pageviews"}, "init": nil, "new": {"pageviews"}, "pause": {"pageviews"}, "pin": {"pageviews"}, "plan": {pageviews()}, "promote": {"pageviews"},
 		"query": {"pageviews"}, "report": {"pageviews"}, "resume": {"pageviews"}, "retire": {"pageviews", "--yes"}, "rollback": {"pageviews"},
 		"schedule list": nil, "schedule next": nil, "schedule pause": {"pageviews"}, "schedule resume": {"pageviews"}, "schedule run-now": {"pageviews"},
 		"serve": {"--http", "127.0.0.1:0"}, "status": nil, "unpin": {"pageviews"}, "verify": {"pageviews"}, "wait": {"pageviews", "--for", "live"},

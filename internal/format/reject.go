@@ -1,6 +1,9 @@
 package format
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // The reasons of a Reject. They are stored with dead letters and never change their meaning.
 const (
@@ -27,6 +30,11 @@ func (r *Reject) Error() string {
 		return r.Reason + ": " + r.Detail
 	}
 	return r.Reason + ": column " + r.Column + ": " + r.Detail
+}
+
+// Retypable reports whether the column could have another type that accepts the value.
+func (r *Reject) Retypable() bool {
+	return r.Column != "" && slices.Contains([]string{WrongType, BadValue, OutOfRange}, r.Reason)
 }
 
 func reject(reason, detail string, args ...any) *Reject {
