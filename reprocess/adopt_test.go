@@ -139,7 +139,7 @@ func TestAdoptRefusesWhatItCannotTake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := w.answer(id); a.Code != job.ExitConflict || !strings.Contains(a.Text(), `is the view of job "counts"`) {
+	if a := w.answer(id); a.Code != job.ExitConflict || !strings.Contains(a.Text(), `belongs to job "counts"`) {
 		t.Errorf("%+v", a)
 	}
 }

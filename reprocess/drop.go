@@ -100,8 +100,8 @@ func (c *Controller) awaitDropped(ctx context.Context, name job.Name) error {
 			return v.Verdict == job.Stalled && v.Reason.Is(reason.CodeNotDropped)
 		})
 		if stuck >= 0 && c.Now().Sub(began) >= c.config.DropPatience {
-			return ledger.Refuse(job.ExitConflict, "end what is in the way, then: kappactl drop "+string(name),
-				"%s: %s", job.Ref{Job: name, Number: job.Number(rows[stuck].Number)}, rows[stuck].Reason)
+			return ledger.RefuseFor(job.ExitConflict, "end what is in the way, then: kappactl drop "+string(name),
+				reason.DropStuck(job.Ref{Job: name, Number: job.Number(rows[stuck].Number)}, rows[stuck].Reason))
 		}
 		if retry.Sleep(ctx, c.config.Tick/4) != nil {
 			return ctx.Err()

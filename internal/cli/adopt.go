@@ -92,7 +92,7 @@ func runAdopt(ctx context.Context, o adoptOptions) error {
 	args := ledger.Args{View: &o.view, LeaveDependants: o.leaveDependants}
 	plan, err := c.store.Adoption(ctx, o.job, args, views())
 	if err != nil {
-		return err
+		return o.refused(o.job, err)
 	}
 	r := o.outline(plan)
 	if o.dryRun {
@@ -108,7 +108,7 @@ func runAdopt(ctx context.Context, o adoptOptions) error {
 		return err
 	}
 	if answer.Code != job.ExitOK {
-		return &job.Refusal{Code: answer.Code, Cause: answer.Text(), Next: answer.Next}
+		return o.refusedBy(o.job, answer)
 	}
 	r.Message, r.MessageCode, r.Next = answer.Text(), answer.Reason.Code, answer.Next
 	return o.result(r, r.print)

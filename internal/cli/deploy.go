@@ -102,7 +102,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	}
 	staged, err := cl.store.Stage(ctx, staging)
 	if err != nil {
-		return o.named(err)
+		return o.refused(c.spec.Job, o.named(err))
 	}
 	if staged.Nothing || (len(staged.Applied) > 0 && !staged.FlipOnly && !staged.Resumed) {
 		return o.nothing(ctx, cl, staged)
@@ -133,7 +133,7 @@ func (o deployOptions) examined(ctx context.Context, cl *client, c *compiled) (p
 	staging := o.staging(ctx, c, cluster)
 	if !o.ignoreDisk {
 		if err := o.room(ctx, cl, c, staging, estimate.DefaultRoom()); err != nil {
-			return plan.Staging{}, o.named(err)
+			return plan.Staging{}, o.refused(c.spec.Job, o.named(err))
 		}
 	}
 	return staging, o.mergeable(ctx, c)

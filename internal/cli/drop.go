@@ -78,7 +78,7 @@ func runDrop(ctx context.Context, o dropOptions) error {
 		return o.gone(ctx, c, err)
 	}
 	if err != nil {
-		return err
+		return o.refused(o.job, err)
 	}
 	r := dropResult{Removal: plan, DryRun: o.dryRun, Message: fmt.Sprintf("would drop job %s:", o.job)}
 	if o.dryRun {
@@ -96,7 +96,7 @@ func runDrop(ctx context.Context, o dropOptions) error {
 		return err
 	}
 	if answer.Code != job.ExitOK {
-		return &job.Refusal{Code: answer.Code, Cause: answer.Text(), Next: answer.Next}
+		return o.refusedBy(o.job, answer)
 	}
 	r.Dropped, r.Message, r.MessageCode, r.Next = true, answer.Text(), answer.Reason.Code, answer.Next
 	return o.result(r, r.print)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/estimate"
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/plan"
 	"github.com/kappactl/kappactl/reprocess/readiness"
 	"github.com/kappactl/kappactl/serving"
@@ -80,9 +81,10 @@ type planColumn struct {
 }
 
 type planRefusal struct {
-	ExitCode job.ExitCode `json:"exit_code"`
-	Cause    string       `json:"cause"`
-	Next     string       `json:"next"`
+	ExitCode  job.ExitCode `json:"exit_code"`
+	Cause     string       `json:"cause"`
+	CauseCode reason.Code  `json:"cause_code"`
+	Next      string       `json:"next"`
 }
 
 type planLoss struct {
@@ -192,7 +194,7 @@ func (r *planResult) refused(o deployOptions, err error) {
 		return
 	}
 	f := explain(context.Background(), o.named(err))
-	r.Refusals = append(r.Refusals, planRefusal{ExitCode: f.Code, Cause: f.Causes[0], Next: f.Next})
+	r.Refusals = append(r.Refusals, planRefusal{ExitCode: f.Code, Cause: f.Causes[0], CauseCode: reason.Of(err).Code, Next: f.Next})
 	if r.ExitCode == job.ExitOK {
 		r.ExitCode = f.Code
 	}

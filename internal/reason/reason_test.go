@@ -20,7 +20,8 @@ type example struct {
 
 func examples() []example {
 	return slices.Concat(generalExamples(), verdictExamples(), troubleExamples(), faultExamples(), coverageExamples(), warningExamples(),
-		deploymentExamples(), checkExamples(), eventExamples(), archiveExamples(), batchExamples(), scheduleExamples(), actExamples(), refusalExamples(), tryExamples())
+		deploymentExamples(), checkExamples(), eventExamples(), archiveExamples(), batchExamples(), scheduleExamples(), actExamples(), refusalExamples(),
+		stageRefusalExamples(), tryExamples())
 }
 
 func ref() job.Ref { return job.Ref{Job: "orders", Number: 3} }

@@ -3,10 +3,10 @@ package plan
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
@@ -29,7 +29,7 @@ func (s *Store) Adoption(ctx context.Context, name job.Name, args ledger.Args, s
 func Adopting(ctx context.Context, db pg.DB, name job.Name, args ledger.Args, serving Serving) (job.Adoption, error) {
 	ref := job.Ref{Job: name}
 	if args.View == nil {
-		return job.Adoption{}, ledger.Refuse(job.ExitUsage, "", "no view is named")
+		return job.Adoption{}, ledger.RefuseFor(job.ExitUsage, "", reason.NoViewNamed())
 	}
 	taken, err := ledger.JobsOf(ctx, db, name, *args.View)
 	if err != nil {
@@ -39,17 +39,17 @@ func Adopting(ctx context.Context, db pg.DB, name job.Name, args ledger.Args, se
 		status := "kappactl status " + j.Name
 		switch {
 		case j.Name != string(name):
-			return job.Adoption{}, ledger.Refuse(job.ExitConflict, status, "%s is the view of job %q", args.View, j.Name)
+			return job.Adoption{}, ledger.RefuseFor(job.ExitConflict, status, reason.ViewOfOther(*args.View, j.Name))
 		case j.Live != nil && *j.Live == 0:
-			return job.Adoption{}, ledger.Refuse(job.ExitConflict, "kappactl deploy FILE", "job %q has adopted %s already", name, j.View())
+			return job.Adoption{}, ledger.RefuseFor(job.ExitConflict, "kappactl deploy FILE", reason.AdoptedAlready(name, j.View()))
 		default:
-			return job.Adoption{}, ledger.Refuse(job.ExitConflict, status+"   # or choose another job name", "there is a job %q with versions of its own: adopt begins a job", name)
+			return job.Adoption{}, ledger.RefuseFor(job.ExitConflict, status+"   # or choose another job name", reason.JobExists(name))
 		}
 	}
 	a, err := serving.Inspect(ctx, db, *args.View, ref)
 	if err != nil || len(a.Stay) == 0 || args.LeaveDependants {
 		return a, err
 	}
-	return a, ledger.Refuse(job.ExitConflict, "drop them first, or add --leave-dependants: they go on reading "+ref.Table()+", which is no longer written after the first promote",
-		"what depends on %s and cannot follow to a view: %s", args.View, strings.Join(a.Stay, ", "))
+	return a, ledger.RefuseFor(job.ExitConflict, "drop them first, or add --leave-dependants: they go on reading "+ref.Table()+
+		", which is no longer written after the first promote", reason.DependantsStay(*args.View, a.Stay))
 }

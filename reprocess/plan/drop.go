@@ -7,6 +7,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
@@ -79,12 +80,12 @@ func Removing(ctx context.Context, db pg.DB, j ledger.JobRow, keepView bool, ser
 	}
 	for _, d := range open {
 		if d.State == job.RollingOut {
-			return r, ledger.Refuse(job.ExitConflict, fmt.Sprintf("kappactl abort %s %s", name, job.Number(d.Number)),
-				"deployment %d of %s is rolling out: end it first", d.ID, job.Ref{Job: name, Number: job.Number(d.Number)})
+			return r, ledger.RefuseFor(job.ExitConflict, fmt.Sprintf("kappactl abort %s %s", name, job.Number(d.Number)),
+				reason.RollingOut(d.ID, job.Ref{Job: name, Number: job.Number(d.Number)}))
 		}
 	}
 	if j.Live == nil && keepView {
-		return r, ledger.Refuse(job.ExitConflict, "kappactl drop "+j.Name, "job %q has no live version: there is no view to keep", name)
+		return r, ledger.RefuseFor(job.ExitConflict, "kappactl drop "+j.Name, reason.NoViewToKeep(name))
 	}
 	if err := r.view(ctx, db, j, serving); err != nil {
 		return r, err
@@ -111,8 +112,8 @@ func (r *Removal) view(ctx context.Context, db pg.DB, j ledger.JobRow, serving S
 	if err != nil || len(readers) == 0 {
 		return err
 	}
-	return ledger.Refuse(job.ExitConflict, fmt.Sprintf("drop them first, or keep the view: kappactl drop %s --keep-view", j.Name),
-		"other relations read %s: %s", r.View, strings.Join(readers, ", "))
+	return ledger.RefuseFor(job.ExitConflict, fmt.Sprintf("drop them first, or keep the view: kappactl drop %s --keep-view", j.Name),
+		reason.ViewRead(r.View, readers))
 }
 
 // versions sorts the tables by what becomes of them, and refuses to drop one that others read.
@@ -156,7 +157,7 @@ func (r *Removal) versions(ctx context.Context, db pg.DB, j ledger.JobRow, servi
 		}
 	}
 	if len(read) > 0 {
-		return ledger.Refuse(job.ExitConflict, "drop them, or let them read "+r.View+" instead", "other relations read tables of %s: %s", r.Job, strings.Join(read, "; "))
+		return ledger.RefuseFor(job.ExitConflict, "drop them, or let them read "+r.View+" instead", reason.TablesRead(r.Job, read))
 	}
 	return nil
 }

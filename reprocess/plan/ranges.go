@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
@@ -57,8 +57,8 @@ func ranges(ctx context.Context, brokers Brokers, spec *job.Spec, facts []job.To
 		}
 	}
 	if len(gaps) > 0 {
-		return nil, ledger.Refuse(job.ExitGap, "set replay.start: earliest, or a later start point, and deploy again",
-			"the replay cannot be complete: replay.start is %s and\n  %s", spec.Replay.Start, strings.Join(gaps, "\n  "))
+		return nil, ledger.RefuseFor(job.ExitGap, "set replay.start: earliest, or a later start point, and deploy again",
+			reason.ReplayGap(spec.Replay.Start, gaps))
 	}
 	return out, nil
 }
@@ -70,7 +70,7 @@ func startOffsets(ctx context.Context, brokers Brokers, spec *job.Spec, facts []
 	switch start := spec.Replay.Start; {
 	case spec.Replay.Offsets != nil:
 		if unknown := unknownPartitions(spec.Replay.Offsets, facts); len(unknown) > 0 {
-			return nil, ledger.Refuse(job.ExitUsage, "name the partitions that the topics have", "replay.start has offsets of partitions that are not there: %s", strings.Join(unknown, ", "))
+			return nil, ledger.RefuseFor(job.ExitUsage, "name the partitions that the topics have", reason.UnknownPartitions(unknown))
 		}
 		return func(_ job.TopicFacts, p job.PartitionFacts) (int64, string) { return explicit(p, spec.Replay.Offsets) }, nil
 	case start == startEarliest || start == "":
@@ -80,7 +80,8 @@ func startOffsets(ctx context.Context, brokers Brokers, spec *job.Spec, facts []
 	}
 	at, ok := spec.Replay.StartTime(now)
 	if !ok {
-		return nil, ledger.Refuse(job.ExitUsage, "use earliest, latest, a time as 2026-01-31T00:00:00Z, or -30d", "replay.start: %q is not a start point", spec.Replay.Start)
+		return nil, ledger.RefuseFor(job.ExitUsage, "use earliest, latest, a time as 2026-01-31T00:00:00Z, or -30d",
+			reason.NoStartPoint(spec.Replay.Start))
 	}
 	found, err := offsetsAt(ctx, brokers, spec.Source.Topics, at)
 	if err != nil {

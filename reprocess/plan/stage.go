@@ -78,11 +78,11 @@ func lockJobFor(ctx context.Context, tx *pg.Tx, in Staging) (ledger.JobRow, erro
 		return ledger.JobRow{}, err
 	}
 	if owner != "" && owner != string(name) {
-		return ledger.JobRow{}, ledger.Refuse(job.ExitConflict, "choose another serve.view", "view %s belongs to job %q", view, owner)
+		return ledger.JobRow{}, ledger.RefuseFor(job.ExitConflict, "choose another serve.view", reason.ViewOfOther(view, owner))
 	}
 	if err := ledger.InsertJob(ctx, tx, in.Spec, in.ClusterID); err != nil {
 		if pg.Code(err) == ledger.UniqueViolation {
-			return ledger.JobRow{}, ledger.Refuse(job.ExitConflict, "choose another serve.view", "view %s belongs to another job", view)
+			return ledger.JobRow{}, ledger.RefuseFor(job.ExitConflict, "choose another serve.view", reason.ViewOfOther(view, ""))
 		}
 		return ledger.JobRow{}, err
 	}
@@ -91,15 +91,16 @@ func lockJobFor(ctx context.Context, tx *pg.Tx, in Staging) (ledger.JobRow, erro
 		return ledger.JobRow{}, err
 	}
 	if j.DroppingAt != nil {
-		return ledger.JobRow{}, ledger.Refuse(job.ExitConflict, fmt.Sprintf("kappactl drop %s, which waits until it is gone", name), "job %q is being dropped", name)
+		return ledger.JobRow{}, ledger.RefuseFor(job.ExitConflict, fmt.Sprintf("kappactl drop %s   # waits until it is gone", name),
+			reason.DropUnderWay(name))
 	}
 	if j.View() != view {
-		return ledger.JobRow{}, ledger.Refuse(job.ExitConflict, "keep serve.view, or deploy under another job name",
-			"job %q serves view %s and the file says %s: a job keeps its view", name, j.View(), view)
+		return ledger.JobRow{}, ledger.RefuseFor(job.ExitConflict, "keep serve.view, or deploy under another job name",
+			reason.ViewKept(name, j.View(), view))
 	}
 	if j.ClusterID != "" && in.ClusterID != "" && j.ClusterID != in.ClusterID {
-		return ledger.JobRow{}, ledger.Refuse(job.ExitConflict, "check --brokers and the context in use",
-			"job %q reads Kafka cluster %s and these brokers are cluster %s: its offsets mean nothing there", name, j.ClusterID, in.ClusterID)
+		return ledger.JobRow{}, ledger.RefuseFor(job.ExitConflict, "check --brokers and the context in use",
+			reason.OtherCluster(name, j.ClusterID, in.ClusterID))
 	}
 	return j, nil
 }
@@ -124,17 +125,16 @@ func ViewFits(ctx context.Context, db pg.DB, serving Serving, j ledger.JobRow, l
 	if kind == "" {
 		return nil
 	}
-	from := "kappactl did not make"
-	if kept, err := ledger.KeptBy(ctx, db, j); err != nil {
+	kept, err := ledger.KeptBy(ctx, db, j)
+	if err != nil {
 		return err
-	} else if kept != "" {
-		from = fmt.Sprintf("job %s left when it was dropped with --keep-view", kept)
 	}
-	next := job.AdoptCommand(job.Name(j.Name), j.View()) + "   # readers keep it, and see the new version after its promote; or choose another serve.view"
+	next := job.AdoptCommand(job.Name(j.Name), j.View()) +
+		"   # readers keep it, and see the new version after its promote; or choose another serve.view"
 	if !adoptableKind(kind) {
 		next = "choose another serve.view, or rename what is there"
 	}
-	return ledger.Refuse(job.ExitConflict, next, "%s is a %s that %s", j.View(), kind, from)
+	return ledger.RefuseFor(job.ExitConflict, next, reason.ViewTaken(j.View(), kind, kept))
 }
 
 func stage(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow) (Staged, error) {
@@ -159,8 +159,8 @@ func stage(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow) (Staged,
 		return Staged{}, err
 	}
 	if same.RolledBack() && !in.Again {
-		return Staged{}, ledger.Refuse(job.ExitConflict, "kappactl deploy FILE --again",
-			"this version of %s was rolled back (%s); deploying it again would flip readers back to it", j.Name, same.RolledBackNumber())
+		return Staged{}, ledger.RefuseFor(job.ExitConflict, "kappactl deploy FILE --again",
+			reason.WasRolledBack(in.Spec.Job, same.RolledBackNumber()))
 	}
 	if standby, ok := same.Standby(); ok && !standby.Broken {
 		return verifyStandby(ctx, tx, in, j, standby)
@@ -194,8 +194,9 @@ func resume(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow, d ledge
 func otherRollingOut(name string, but int64, open []ledger.OpenDeployment) error {
 	for _, d := range open {
 		if d.State == job.RollingOut && d.ID != but {
-			return ledger.Refuse(job.ExitConflict, fmt.Sprintf("kappactl wait %s v%d --for verified, or: kappactl abort %s v%d", name, d.Number, name, d.Number),
-				"deployment %d of %s/v%d is rolling out; a job has one at a time", d.ID, name, d.Number)
+			return ledger.RefuseFor(job.ExitConflict,
+				fmt.Sprintf("kappactl wait %s v%d --for verified, or: kappactl abort %s v%d", name, d.Number, name, d.Number),
+				reason.RollingOut(d.ID, job.Ref{Job: job.Name(name), Number: job.Number(d.Number)}))
 		}
 	}
 	return nil

@@ -50,8 +50,7 @@ func (q Survey) Outset(ctx context.Context, st *ledger.State) (Outset, error) {
 }
 
 func compactedRefusal(t job.TopicFacts) error {
-	return ledger.Refuse(job.ExitUsage, "read a topic without cleanup.policy=compact",
-		"topic %s is compacted: a replay sees fewer records than live did, so results that count or list its records would change by themselves; the latest record of each key (serve.key) can be served", t.Name)
+	return ledger.RefuseFor(job.ExitUsage, "read a topic without cleanup.policy=compact", reason.TopicCompacted(t.Name))
 }
 
 // CoversLive refuses a candidate at these positions by whose flip readers would lose results, unless exactly that loss was
