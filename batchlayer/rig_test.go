@@ -305,6 +305,16 @@ func (r *rig) generations() map[int]generation.State {
 	return out
 }
 
+// layers are those of the version.
+func (r *rig) layers() Layers {
+	r.t.Helper()
+	found, err := LayersOf(r.t.Context(), r.pool, &speedlayer.Store{}, "")
+	if err != nil || len(found) != 1 || found[0].Version != "v1" {
+		r.t.Fatalf("layers %+v: %v", found, err)
+	}
+	return found[0]
+}
+
 // dropped waits until nothing is left of a generation.
 func (r *rig) dropped(generation int) {
 	r.t.Helper()

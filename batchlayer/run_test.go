@@ -1,6 +1,7 @@
 package batchlayer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -85,6 +86,10 @@ func TestAGenerationThatDiffersIsRefusedUnlessAPersonAcceptsIt(t *testing.T) {
 	if diff := cmp.Diff(map[int]generation.State{0: generation.Kept, 1: generation.Live, 2: generation.Failed}, r.generations()); diff != "" {
 		t.Error(diff)
 	}
+	if l := r.layers(); l.Live.Generation != 1 || l.Last.Generation != 2 || l.Epoch != 2 || l.Epochs != 2 || l.OldestEpoch != 0 ||
+		l.Building != nil || *l.CutAgeSeconds <= 0 || len(l.Generations) != 3 || !slices.Equal(l.Kept, []int{0}) {
+		t.Errorf("layers %+v", l)
+	}
 	r.produce(1000) // into the epoch of the generation that failed
 	r.caughtUp()
 	r.run(ledger.Args{AcceptChanges: true})
@@ -93,6 +98,9 @@ func TestAGenerationThatDiffersIsRefusedUnlessAPersonAcceptsIt(t *testing.T) {
 		t.Errorf("changed, accepted: %s", got)
 	}
 	r.dropped(2)
+	if l := r.layers(); l.Live.Generation != 3 || l.Last.Generation != 3 || l.Epochs != 1 || !slices.Equal(l.Kept, []int{1, 0}) {
+		t.Errorf("layers %+v", l)
+	}
 }
 
 func TestRollbackShowsAKeptGenerationAndEndsTheRunUnderWay(t *testing.T) {
@@ -222,6 +230,9 @@ func TestCancelEndsARunAndLeavesTheLiveGeneration(t *testing.T) {
 	r.caughtUp()
 	running := r.asked(ledger.BatchRun, ledger.Args{})
 	<-reached
+	if b := r.layers().Building; b == nil || b.Generation != 1 || b.Progress.Share() != 1 || b.Progress.OffsetsRemaining != 0 {
+		t.Errorf("building %+v", b)
+	}
 	if a := r.ask(ledger.BatchCancel, ledger.Args{}); a.Code != job.ExitOK {
 		t.Errorf("cancel: exit %d, %s", a.Code, a.Text())
 	}

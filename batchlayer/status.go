@@ -32,6 +32,15 @@ type Generation struct {
 	ErrorCode  reason.Code        `json:"error_code"`
 	ExitCode   *int               `json:"exit_code"`
 	Progress   *Progress          `json:"progress"` // of one that is being built
+	Dropped    bool               `json:"-"`        // its rows are gone
+}
+
+// Share is the part of the offsets that is read, from 0 to 1.
+func (p Progress) Share() float64 {
+	if p.Offsets == 0 {
+		return 1
+	}
+	return float64(p.Offsets-p.OffsetsRemaining) / float64(p.Offsets)
 }
 
 // Progress is how far a run is.
@@ -55,7 +64,11 @@ func Generations(ctx context.Context, db pg.DB, speed SpeedLayer, ref job.Ref) (
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Generation, len(rows))
+	return showAll(ctx, db, speed, rows)
+}
+
+func showAll(ctx context.Context, db pg.DB, speed SpeedLayer, rows []generation.Row) (out []Generation, err error) {
+	out = make([]Generation, len(rows))
 	for i, r := range rows {
 		if out[i], err = shown(ctx, db, speed, r); err != nil {
 			return nil, err
@@ -92,6 +105,7 @@ func printed(r generation.Row) Generation {
 		Job: job.Name(r.Job), Version: job.Number(r.Number).String(), Generation: r.Generation, State: r.State, Base: r.Base, Rows: r.Rows,
 		Bytes: r.Bytes, Compared: r.Compared, Changed: r.Changed, Accepted: r.Accepted, CutAt: r.CutAt.UTC(), StartedAt: r.StartedAt.UTC(),
 		LiveAt: utc(r.LiveAt), EndedAt: utc(r.EndedAt), Timings: r.Timings, Error: r.Error.Text(), ErrorCode: r.Error.Code, ExitCode: r.ExitCode,
+		Dropped: r.DroppedAt != nil,
 	}
 	if out.Timings == nil {
 		out.Timings = map[string]float64{}

@@ -178,6 +178,7 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 		},
 		Archived:  func(ctx context.Context) ([]httpapi.Archived, error) { return archivedFor(ctx, pool, a.sys.Now()) },
 		Scheduled: func(ctx context.Context) ([]httpapi.Scheduled, error) { return scheduledFor(ctx, pool, a.sys.Now()) },
+		Layers:    func(ctx context.Context) ([]httpapi.Layers, error) { return layersFor(ctx, pool) },
 		Work:      func() httpapi.Work { return workOf(metrics, brokers.FetchedBytes.Load()) },
 		Profiles:  of.profiles,
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kappactl/kappactl/batchlayer"
 	"github.com/kappactl/kappactl/batchlayer/schedule"
 	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/httpapi"
@@ -19,8 +20,9 @@ import (
 // jobStatus is a job as status JOB prints it.
 type jobStatus struct {
 	status.Job
-	Archive  []archiveStatus  `json:"archive"`  // of its topics; empty when the job keeps no archive
-	Schedule *schedule.Status `json:"schedule"` // null when the job has none
+	Archive  []archiveStatus     `json:"archive"`  // of its topics; empty when the job keeps no archive
+	Schedule *schedule.Status    `json:"schedule"` // null when the job has none
+	Layers   []batchlayer.Layers `json:"layers"`   // of its lambda versions, the newest first; empty when it has none
 }
 
 // archivesOf are the archived partitions that a job wants.

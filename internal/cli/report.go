@@ -166,6 +166,9 @@ func (c *client) gather(ctx context.Context, id int64) (report.Report, error) {
 	if r.File, err = c.store.File(ctx, d.Ref()); err != nil {
 		return r, err
 	}
+	if r.Layers, err = c.layers(ctx, d.Ref()); err != nil {
+		return r, err
+	}
 	r.Plan, err = c.planned(ctx, d)
 	if err != nil || d.Previous == nil {
 		return r, err

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/kappactl/kappactl/batchlayer"
 	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/doctor"
 	"github.com/kappactl/kappactl/internal/job"
@@ -89,6 +91,12 @@ func runStatus(ctx context.Context, o statusOptions) error {
 	if printed.Schedule, err = scheduleOf(ctx, c.pool, shown.Job); err != nil {
 		return err
 	}
+	if printed.Layers, err = layersOf(ctx, c.pool, shown.Job); err != nil {
+		return err
+	}
+	if asked != nil {
+		printed.Layers = slices.DeleteFunc(printed.Layers, func(l batchlayer.Layers) bool { return l.Version != asked.Version })
+	}
 	if err := o.result(printed, func(w io.Writer) error { return o.one(w, printed) }); err != nil {
 		return err
 	}
@@ -142,7 +150,10 @@ func (o statusOptions) one(w io.Writer, printed jobStatus) error {
 	if err := archiveLines(w, style, printed.Archive); err != nil {
 		return err
 	}
-	return scheduleLines(w, style, printed.Schedule)
+	if err := scheduleLines(w, style, printed.Schedule); err != nil {
+		return err
+	}
+	return layersText(w, style, printed.Layers)
 }
 
 // deploymentLines says what becomes of the deployments that have not ended.

@@ -16,7 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "write the generated part of docs/metrics.md")
 
-// exported is the text of /metrics of an agent that knows everything of one version, one archived partition and one schedule.
+// exported is the text of /metrics of an agent that knows everything of one version, its layers, one archived partition and one
+// schedule.
 func exported(t *testing.T) string {
 	t.Helper()
 	n, s := int64(1), 1.0
@@ -33,6 +34,13 @@ func exported(t *testing.T) string {
 	failed := false
 	agent.deps.Scheduled = func(context.Context) ([]Scheduled, error) {
 		return []Scheduled{{Job: "a", State: "active", NextIn: &s, LastAge: &s, LastFailed: &failed}}, nil
+	}
+	agent.deps.Layers = func(context.Context) ([]Layers, error) {
+		live := 2
+		return []Layers{{
+			Ref: job.Ref{Job: "a", Number: 1}, Live: &live, CutAge: &s, Rows: &n, Bytes: &n, SpeedRows: &n, LastTook: &s, LastFailed: &failed,
+			Run: &Run{ETA: &s},
+		}}, nil
 	}
 	_, body := get(t, agent, "/metrics")
 	return body

@@ -84,6 +84,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	}
 	c.archives(ctx, out)
 	c.schedules(ctx, out)
+	c.layers(ctx, out)
 }
 
 func (c collector) version(out chan<- prometheus.Metric, v Version) {

@@ -23,6 +23,8 @@ type Deps struct {
 	Archived func(context.Context) ([]Archived, error)
 	// Scheduled is called at each scrape; nil means there are no schedules.
 	Scheduled func(context.Context) ([]Scheduled, error)
+	// Layers is called at each scrape; nil means there are no lambda versions.
+	Layers func(context.Context) ([]Layers, error)
 	// Work is called at each scrape.
 	Work func() Work
 	// Profiles adds /debug/pprof. A client that can reach it can slow the agent down: bind it to a loopback address.

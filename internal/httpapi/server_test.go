@@ -120,6 +120,37 @@ func TestMetricsShowSchedules(t *testing.T) {
 	}
 }
 
+func TestMetricsShowTheLayersOfLambdaVersions(t *testing.T) {
+	s := server(nil, nil, nil)
+	age, eta, live, rows := 90.0, 4.0, 3, int64(7)
+	s.deps.Layers = func(context.Context) ([]Layers, error) {
+		return []Layers{
+			{
+				Ref: job.Ref{Job: "a", Number: 2}, Live: &live, CutAge: &age, Rows: &rows, Kept: 2, Epochs: 1, LastTook: &age, LastFailed: new(true),
+				Run: &Run{Seconds: 5, Read: 0.25, ETA: &eta},
+			},
+			{Ref: job.Ref{Job: "b", Number: 1}, Live: &live, Epochs: 1, Run: &Run{}},
+			{Ref: job.Ref{Job: "c", Number: 1}},
+		}, nil
+	}
+	_, body := get(t, s, "/metrics")
+	for _, want := range []string{
+		`generation{job="a",version="v2"} 3`, `cut_age_seconds{job="a",version="v2"} 90`, `rows{job="a",version="v2"} 7`,
+		`kept_generations{job="a",version="v2"} 2`, `epochs{job="a",version="v2"} 1`, `running{job="a",version="v2"} 1`,
+		`run_read_ratio{job="a",version="v2"} 0.25`, `run_eta_seconds{job="a",version="v2"} 4`, `last_run_failed{job="a",version="v2"} 1`,
+		`run_read_ratio{job="b",version="v1"} 0`, `running{job="c",version="v1"} 0`,
+	} {
+		if !strings.Contains(body, "kappactl_batch_"+want+"\n") {
+			t.Errorf("no %s in\n%s", want, body)
+		}
+	}
+	for _, unknown := range []string{`run_eta_seconds{job="b"`, `bytes{job="a"`, `run_age_seconds{job="c"`, `last_run_failed{job="b"`} {
+		if strings.Contains(body, "kappactl_batch_"+unknown) {
+			t.Errorf("%s was given a number", unknown)
+		}
+	}
+}
+
 func TestMetricsGoOnWithoutTheDatabase(t *testing.T) {
 	code, body := get(t, server(nil, nil, errors.New("away")), "/metrics")
 	if code != 200 || !strings.Contains(body, "kappactl_agent_database_up 0\n") {

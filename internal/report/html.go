@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/kappactl/kappactl/batchlayer/generation"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
 )
@@ -37,9 +38,11 @@ type step struct {
 func HTML(w io.Writer, r Report) error {
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"count": render.Count, "time": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
-		"seconds": func(s float64) string { return render.Seconds(&s) },
-		"tone":    toneOf,
-		"share":   func(v float64) string { return fmt.Sprintf("%.3g%%", v) },
+		"seconds": func(s float64) string { return render.Seconds(&s) }, "bytes": render.Bytes,
+		"percent":   func(share float64) string { return fmt.Sprintf("%.0f%%", 100*share) },
+		"stateTone": stateTone,
+		"tone":      toneOf,
+		"share":     func(v float64) string { return fmt.Sprintf("%.3g%%", v) },
 	}).Parse(pageText)
 	if err != nil {
 		return fmt.Errorf("report page: %w", err)
@@ -85,6 +88,20 @@ func toneOf(outcome string) string {
 		return "bad"
 	}
 	return "warn"
+}
+
+// stateTone is that of a generation in a state.
+func stateTone(s generation.State) string {
+	switch s {
+	case generation.Live:
+		return "good"
+	case generation.Failed:
+		return "bad"
+	case generation.Building:
+		return "warn"
+	case generation.Kept, generation.Retired:
+	}
+	return "dim"
 }
 
 func (r Report) steps() []step {

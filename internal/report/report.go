@@ -3,6 +3,7 @@ package report
 import (
 	"time"
 
+	"github.com/kappactl/kappactl/batchlayer"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/ledger"
@@ -41,7 +42,9 @@ type Report struct {
 	Checks      []status.Check      `json:"checks"`
 	Lag         []ledger.LagPoint   `json:"lag"`
 	Events      []ledger.PastEvent  `json:"events"`
-	File        string              `json:"file"` // the job file
+	// Layers are those of a lambda version; null of another one and of one that has ended.
+	Layers *batchlayer.Layers `json:"layers"`
+	File   string             `json:"file"` // the job file
 	// PreviousFile is the job file of the version that was live at stage; empty if there was none or it was adopted.
 	PreviousFile string `json:"previous_file"`
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kappactl/kappactl/batchlayer"
+	"github.com/kappactl/kappactl/batchlayer/generation"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
 	"github.com/kappactl/kappactl/reprocess/checks"
@@ -42,6 +44,17 @@ func sample() Report {
 		PreviousFile: "job: pageviews\nteam: growth\nsource:\n  topics: [pageviews]\n  columns: {url: text, ms: bigint}\nquery: |\n  SELECT url, count(*) AS views\n  FROM source\n  GROUP BY url\nserve:\n  view: public.pageviews_hourly\nkeep_old: 24h\n",
 		File:         "job: pageviews\nteam: growth\nsource:\n  topics: [pageviews]\n  columns: {url: text, ms: bigint}\nquery: |\n  SELECT lower(url) AS url, count(*) AS views\n  FROM source\n  WHERE 1 < 2\n  GROUP BY url\nserve:\n  view: public.pageviews_hourly\nkeep_old: 24h\n",
 	}
+	done := batchlayer.Generation{
+		Job: "pageviews", Version: "v3", Generation: 4, State: generation.Live, Rows: new(int64(31)), Bytes: new(int64(8192)),
+		Changed: new(int64(0)), CutAt: start, Seconds: new(61.0),
+	}
+	failed := batchlayer.Generation{Generation: 5, State: generation.Failed, Base: new(4), CutAt: start, Changed: new(int64(12)), Error: "12 of 400 keys <differ>"}
+	under := batchlayer.Generation{
+		Generation: 6, State: generation.Building, CutAt: start,
+		Progress: &batchlayer.Progress{Step: "read", Offsets: 200, OffsetsRemaining: 50, ETASeconds: new(20.0)},
+	}
+	layers := batchlayer.NewLayers(job.Ref{Job: "pageviews", Number: 3}, []batchlayer.Generation{under, failed, done}, start.Add(time.Hour))
+	r.Layers = &layers
 	for i := range 180 {
 		at := time.Duration(i) * time.Second
 		p := ledger.LagPoint{At: start.Add(at), Phase: job.Replaying, LagRecords: new(int64(10_000_000 - 160_000*i)), RecordsPerSecond: new(170_000.0 + 20_000*float64(i%7))}
@@ -88,6 +101,8 @@ func TestThePageStandsAlone(t *testing.T) {
 	}
 	for _, want := range []string{
 		"pageviews v3", "prefers-color-scheme: dark", "ann@build", "4f2a9c01d3e8&#43;", "&lt;b&gt;31&lt;/b&gt; of 400 rows differ", `<span class="add">+   WHERE 1 &lt; 2</span>`, "url /a&lt;b&gt;", "views 9007199254740993", "<b>369</b> the same", "no such key", "50m until promoted", ">promoted</text>", "10,000,000",
+		"Readers see generation 4, cut 2026-01-01 10:00:00Z, with 3 epochs of the speed layer.", "Generation 6 is being computed: read, 75% read, 20s left.",
+		`<td class="good">live`, `<td class="bad">failed`, "12 of 400 keys &lt;differ&gt;", "8.2 kB",
 		"Records behind, until caught up", "Records behind, since then", `<td class="bad">fail`,
 	} {
 		if !strings.Contains(page, want) {
