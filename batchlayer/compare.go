@@ -11,21 +11,30 @@ import (
 )
 
 // compare compares the generation with what readers would see of the live one up to the same cut: its rows and the epochs
-// from it to this one. Nobody writes those any more. Too many keys that differ end the run unless a person accepts them.
+// from it to this one. Nobody writes those any more. Too many keys that differ, and then checks of the job that do not pass,
+// end the run unless a person accepts that.
 func (b *build) compare(ctx context.Context) error {
-	settings := b.v.spec.Generations()
 	live, err := generation.In(ctx, b.Pool, b.v.Ref, generation.Live)
-	if err != nil || live == nil || !settings.Compare {
+	if err != nil || live == nil || b.row.Accepted { // accepted after it was refused
 		return err
 	}
+	if b.v.spec.Generations().Compare {
+		if err := b.differ(ctx, live.Generation); err != nil {
+			return err
+		}
+	}
+	return b.check(ctx, live.Generation)
+}
+
+func (b *build) differ(ctx context.Context, live int) error {
 	cut, audited := b.number(), b.v.Audited()
 	diff, err := checks.Rows(ctx, b.Pool, b.v.Layout,
-		b.Serving.SelectGeneration(audited, live.Generation, &cut), b.Serving.SelectGeneration(audited, cut, nil))
+		b.Serving.SelectGeneration(audited, live, &cut), b.Serving.SelectGeneration(audited, cut, nil))
 	if err != nil {
 		return err
 	}
-	diff.Job, diff.A, diff.B = b.v.Job, b.v.Member(live.Generation), b.v.Member(cut)
-	limit, err := b.limit(ctx, settings, live.Generation)
+	diff.Job, diff.A, diff.B = b.v.Job, b.v.Member(live), b.v.Member(cut)
+	limit, err := b.limit(ctx, b.v.spec.Generations(), live)
 	if err != nil {
 		return err
 	}
@@ -40,6 +49,51 @@ func (b *build) compare(ctx context.Context) error {
 	return &ending{
 		code: job.ExitChecks, why: reason.BatchChanged(b.v.Ref, cut, diff.All(), changed, diff.Share(), limit),
 		kind: ledger.EventBatchFailed, next: command("run", b.v.Job) + " --accept-changes", diff: diff,
+	}
+}
+
+// snapshotOf selects the rows of a generation and of the table's epochs from it up to another one.
+type snapshotOf struct {
+	Serving
+	generation int
+	until      *int // excluded; nil: the generation alone
+}
+
+func (s snapshotOf) Select(v job.Version) string { return s.SelectGeneration(v, s.generation, s.until) }
+
+// check runs the checks that gate a flip of versions: candidate is the generation, live what readers see up to its cut.
+func (b *build) check(ctx context.Context, live int) error {
+	due := checks.In(b.v.spec.Checks, job.CheckBefore)
+	if len(due) == 0 {
+		return nil
+	}
+	held, err := generation.Ranges(ctx, b.Pool, b.v.Ref, b.number())
+	if err != nil {
+		return err
+	}
+	cut, offsets := b.number(), map[string]int64{}
+	for _, r := range held {
+		offsets[r.Partition.String()] = r.To
+	}
+	run := checks.Run{
+		Runner:    checks.Runner{Pool: b.Pool, Views: snapshotOf{b.Serving, cut, nil}, Role: b.config.ChecksRole, Now: b.Now},
+		Candidate: b.v.Version, Stage: job.CheckBefore, Due: due, Offsets: offsets,
+		With:  checks.Counterpart{Name: "live", Version: &b.v.Version, Still: snapshotOf{b.Serving, live, &cut}},
+		Names: [2]string{b.v.Member(live), b.v.Member(cut)},
+	}
+	if err := run.Do(ctx); err != nil {
+		return err
+	}
+	bad := run.Stopping()
+	switch {
+	case len(bad) == 0:
+		return nil
+	case b.args.AcceptChanges:
+		return generation.NoteAccepted(ctx, b.Pool, b.v.Ref, cut)
+	}
+	return &ending{
+		code: job.ExitChecks, why: reason.BatchChecked(b.v.Ref, cut, checks.Report(bad)), kind: ledger.EventBatchFailed,
+		next: command("run", b.v.Job) + " --accept-changes", diff: map[string]any{"checks": run.Results, "positions": offsets},
 	}
 }
 

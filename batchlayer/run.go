@@ -48,6 +48,9 @@ func (r *Runner) run(ctx context.Context, a ledger.Actor, ref job.Ref, args ledg
 	}
 	g, err := generation.Asked(ctx, r.Pool, a.Request)
 	if err == nil && g == nil {
+		g, err = r.accept(ctx, a, ref, args)
+	}
+	if err == nil && g == nil {
 		g, err = r.waitAndStart(ctx, a, v, args)
 	}
 	if err != nil {

@@ -2,6 +2,7 @@ package batchlayer
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/kappactl/kappactl/internal/kafkatest"
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/serving"
 )
 
 func TestRunsShowWhatAllRecordsGiveWhileTheSpeedLayerGoesOn(t *testing.T) {
@@ -92,15 +94,68 @@ func TestAGenerationThatDiffersIsRefusedUnlessAPersonAcceptsIt(t *testing.T) {
 	}
 	r.produce(1000) // into the epoch of the generation that failed
 	r.caughtUp()
-	r.run(ledger.Args{AcceptChanges: true})
+	r.run(ledger.Args{AcceptChanges: true}) // the generation that was refused
 	r.equal("after the changes were accepted")
-	if got := r.lines(`SELECT changed, accepted FROM kappactl.generation WHERE generation = 3`)[0]; got != "(1,t)" {
-		t.Errorf("changed, accepted: %s", got)
+	if got := r.lines(`SELECT changed, accepted, error, exit_code FROM kappactl.generation WHERE generation = 2`)[0]; got != "(1,t,{},)" {
+		t.Errorf("changed, accepted, error, exit code: %s", got)
 	}
-	r.dropped(2)
-	if l := r.layers(); l.Live.Generation != 3 || l.Last.Generation != 3 || l.Epochs != 1 || !slices.Equal(l.Kept, []int{1, 0}) {
+	if l := r.layers(); l.Live.Generation != 2 || l.Last.Generation != 2 || l.Epochs != 1 || !slices.Equal(l.Kept, []int{1, 0}) {
 		t.Errorf("layers %+v", l)
 	}
+	r.exec(`UPDATE public.sums__v1_g2 SET n = n + 1 WHERE k = 'key-7'`)
+	if a := r.ask(ledger.BatchRun, ledger.Args{}); a.Code != job.ExitChecks {
+		t.Errorf("exit %d, %s", a.Code, a.Text())
+	}
+	r.run(ledger.Args{AcceptChanges: true, Full: true}) // a new one
+	r.equal("after a new run whose changes were accepted")
+	if got := r.generations(); got[3] != generation.Failed && got[3] != generation.Retired || got[4] != generation.Live {
+		t.Errorf("states %v", got)
+	}
+	r.dropped(3)
+}
+
+// TestChecksDecideAboutAGeneration: as they do about a version, whatever batch.compare is.
+func TestChecksDecideAboutAGeneration(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums, withBatch(func(b *job.Batch) { b.Compare = false }), func(s *job.Spec) {
+		s.Checks = []job.Check{
+			{Name: "no_loss", SQL: "SELECT (SELECT sum(n) FROM candidate) >= (SELECT sum(n) FROM live)", Timeout: time.Minute},
+			{Name: "close", Diff: &job.DiffLimit{MaxChanged: 0.01}, Timeout: time.Minute},
+			{Name: "later", SQL: "SELECT false", When: job.CheckAfter, Timeout: time.Minute},
+		}
+	})
+	r.agent("a", func(b *Runner) {
+		b.hook = func(point string) {
+			if point == FaultBatchFilled && r.generations()[2] == generation.Building {
+				r.exec(`DELETE FROM public.sums__v1_g2 WHERE k = 'key-7'`) // a fault of the batch layer
+			}
+		}
+	})
+	r.produce(2000)
+	r.caughtUp()
+	r.run(ledger.Args{})
+	r.produce(500)
+	r.caughtUp()
+	a := r.ask(ledger.BatchRun, ledger.Args{})
+	for _, want := range []string{`check "no_loss": fail`, `check "close": fail: 0 keys changed, 1 only in sums__v1_g1, 0 only in sums__v1_g2`} {
+		if a.Code != job.ExitChecks || a.Reason.Code != reason.CodeBatchChecked || !strings.Contains(a.Text(), want) {
+			t.Errorf("exit %d, %s, want %s", a.Code, a.Text(), want)
+		}
+	}
+	r.equal("after a generation was refused")
+	if got := r.one(`SELECT detail #>> '{checks,1,diff,only_a}' FROM kappactl.event WHERE kind = 'batch_failed'`); got != "1" {
+		t.Errorf("the history holds %q", got)
+	}
+	r.run(ledger.Args{AcceptChanges: true})
+	if n := r.one(`SELECT count(*) FROM (` + serving.New(serving.Config{}).Select(r.v) + `) AS q WHERE k = 'key-7'`); n != "0" {
+		t.Error("the accepted generation is not shown")
+	}
+	if a := r.ask(ledger.BatchRollback, ledger.Args{Generation: 1}); a.Code != job.ExitOK {
+		t.Errorf("rollback: exit %d, %s", a.Code, a.Text())
+	}
+	r.equal("after the rollback")
+	r.run(ledger.Args{})
+	r.equal("after the next run")
 }
 
 func TestRollbackShowsAKeptGenerationAndEndsTheRunUnderWay(t *testing.T) {

@@ -29,6 +29,7 @@ type Config struct {
 	Poll        time.Duration // between two looks at segments, or at what a removal waits for; default 250 ms
 	LockTimeout time.Duration // of a rotation and of a flip, which are tried again; default 2 s
 	AskTimeout  time.Duration // for one question to the brokers, default 10 s
+	ChecksRole  string        // the PostgreSQL role that checks run as; empty: the agent's own
 }
 
 // Runner does what is asked of the batch layer and removes old generations. It is safe for concurrent use: every request

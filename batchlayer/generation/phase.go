@@ -33,6 +33,7 @@ const (
 	Replaced   Event = "another one is shown" // by a run or a rollback
 	ShownAgain Event = "rolled back to"       // by a person
 	CannotGoOn Event = "refused or cancelled" // its run ends without showing it
+	Accepted   Event = "shown all the same"   // by a person, after it was refused: its run goes on
 	Outdated   Event = "no longer to be kept" // newer ones are kept in its place
 	Cleared    Event = "a later one is live"  // what a failed one left for inspection goes
 	VersionEnd Event = "its version is retired, aborted or dropped"
@@ -40,7 +41,7 @@ const (
 
 // Events lists every Event.
 func Events() []Event {
-	return []Event{Shown, Replaced, ShownAgain, CannotGoOn, Outdated, Cleared, VersionEnd}
+	return []Event{Shown, Replaced, ShownAgain, CannotGoOn, Accepted, Outdated, Cleared, VersionEnd}
 }
 
 type step struct {
@@ -59,6 +60,7 @@ func table() map[step]State {
 		{Kept, ShownAgain}:     Live,
 		{Kept, Outdated}:       Retired,
 		{Kept, VersionEnd}:     Retired,
+		{Failed, Accepted}:     Building,
 		{Failed, Cleared}:      Retired,
 		{Failed, VersionEnd}:   Retired,
 	}

@@ -267,58 +267,23 @@ func move(ctx context.Context, db pg.DB, ref job.Ref, generation int, on Event, 
 	return nil
 }
 
-// NoteStep notes that a step of a run is done, and how many seconds it took.
-func NoteStep(ctx context.Context, db pg.DB, ref job.Ref, generation int, step string, seconds float64) error {
+// Accept makes a refused generation, of which all is there, one that is being built for a request and shown whatever differs;
+// ErrMoved when it is not refused any more, ErrBuilding when another one is built.
+func Accept(ctx context.Context, db pg.DB, ref job.Ref, generation int, request int64) error {
 	a := args(ref)
-	a["generation"], a["step"], a["seconds"] = generation, step, seconds
-	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET timings = timings || jsonb_build_object(@step::text, @seconds::double precision)
-		WHERE job = @job AND number = @number AND generation = @generation AND state = 'building'`, a)
-	if err != nil {
-		return fmt.Errorf("note step %s of generation %d of %s: %w", step, generation, ref, err)
-	}
-	return nil
-}
-
-// NoteRead notes what the workers of a run were busy with, in seconds by name.
-func NoteRead(ctx context.Context, db pg.DB, ref job.Ref, generation int, seconds map[string]float64) error {
-	for name, s := range seconds {
-		if err := NoteStep(ctx, db, ref, generation, name, s); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// NoteCompared notes how many keys a generation was compared by, how many of them differ, and whether it is shown all the
-// same.
-func NoteCompared(ctx context.Context, db pg.DB, ref job.Ref, generation int, compared, changed int64, accepted bool) error {
-	a := args(ref)
-	a["generation"], a["compared"], a["changed"], a["accepted"] = generation, compared, changed, accepted
-	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET compared = @compared, changed = @changed, accepted = @accepted
-		WHERE job = @job AND number = @number AND generation = @generation`, a)
-	if err != nil {
-		return fmt.Errorf("note the comparison of generation %d of %s: %w", generation, ref, err)
-	}
-	return nil
-}
-
-// NoteSize notes how many rows and bytes a generation has; table is its quoted name.
-func NoteSize(ctx context.Context, db pg.DB, ref job.Ref, generation int, table string) error {
-	a := args(ref)
-	a["generation"], a["table"] = generation, table
-	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET bytes = pg_total_relation_size(to_regclass(@table)),
-			rows = (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = to_regclass(@table))
-		WHERE job = @job AND number = @number AND generation = @generation`, a)
-	if err != nil {
-		return fmt.Errorf("note the size of generation %d of %s: %w", generation, ref, err)
-	}
-	return nil
-}
-
-// NoteDropped notes that nothing of a generation is left.
-func NoteDropped(ctx context.Context, db pg.DB, id int64) error {
-	if _, err := db.Exec(ctx, `UPDATE kappactl.generation SET dropped_at = clock_timestamp() WHERE id = @id`, pgx.NamedArgs{"id": id}); err != nil {
-		return fmt.Errorf("note that a generation is dropped: %w", err)
+	from, to := steps(Accepted)
+	a["generation"], a["request"], a["from"], a["to"] = generation, request, from, to
+	tag, err := db.Exec(ctx, `UPDATE kappactl.generation AS g
+		   SET state = s.to_state, request = @request, accepted = true, ended_at = NULL, exit_code = NULL, error = '{}'
+		  FROM unnest(@from::text[], @to::text[]) AS s (from_state, to_state)
+		 WHERE g.job = @job AND g.number = @number AND g.generation = @generation AND g.state = s.from_state AND g.dropped_at IS NULL`, a)
+	switch {
+	case pg.Code(err) == pgerrcode.UniqueViolation:
+		return ErrBuilding
+	case err != nil:
+		return fmt.Errorf("accept generation %d of %s: %w", generation, ref, err)
+	case tag.RowsAffected() == 0:
+		return ErrMoved
 	}
 	return nil
 }

@@ -200,7 +200,7 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	batches := batchlayer.New(batchlayer.Deps{
 		Pool: pool, Brokers: admin, Speed: &speedlayer.Store{}, Serving: serving.New(serving.Config{}),
 		Schedules: schedule.Store{}, Log: named, Now: a.sys.Now,
-	}, batchlayer.Config{})
+	}, batchlayer.Config{ChecksRole: s.Checks.Role})
 	work := slices.Concat(controller.Work(), batches.Work(), []agent.Work{w.archiver.Work()})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Work: work, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: of.id, Release: release, HTTP: of.address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,

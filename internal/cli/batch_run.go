@@ -77,6 +77,9 @@ func (o batchOptions) follow(ctx context.Context, c *client, ref job.Ref, reques
 			if g, err = batchlayer.Asked(ctx, c.pool, &speedlayer.Store{}, request); err == nil && g != nil {
 				if !o.wait {
 					begun := reason.BatchStarted(ref, g.Generation, g.Base)
+					if g.Accepted {
+						begun = reason.BatchAccepted(ref, g.Generation)
+					}
 					out.Generation, out.Message, out.MessageCode = g, begun.Text(), begun.Code
 					out.Next = "kappactl batch status " + string(ref.Job)
 					return out, nil

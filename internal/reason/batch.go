@@ -7,6 +7,8 @@ const (
 	CodeBatchStarted      Code = "batch_started"
 	CodeBatchShown        Code = "batch_shown"
 	CodeBatchChanged      Code = "batch_changed"
+	CodeBatchChecked      Code = "batch_checked"
+	CodeBatchAccepted     Code = "batch_accepted"
 	CodeBatchUnreadable   Code = "batch_unreadable"
 	CodeBatchMissing      Code = "batch_missing"
 	CodeBatchCancelled    Code = "batch_cancelled"
@@ -31,6 +33,8 @@ func batchTexts() map[Code]string {
 			`{{count .changed}} changed{{end}}{{if .accepted}}, accepted{{end}}`,
 		CodeBatchChanged: `{{count .changed}} of {{plural .compared "key" "keys"}} of ` + generation +
 			` differ from what readers see, {{percent .share}}; batch.max_changed is {{percent .limit}}`,
+		CodeBatchChecked:      generation + ` is not shown:{{lines .checks}}`,
+		CodeBatchAccepted:     generation + `, which was refused, is accepted as it is`,
 		CodeBatchUnreadable:   generation + ` cannot be computed: {{text .cause}}`,
 		CodeBatchMissing:      `{{text .at}} {{text .range}} is neither in the archive nor in the log: no generation can be computed`,
 		CodeBatchCancelled:    `the run of ` + generation + ` was cancelled{{if .by}} by {{text .by}}{{end}}`,
@@ -81,6 +85,16 @@ func BatchShown(ref job.Ref, generation int, compared, changed *int64, accepted 
 // BatchChanged is a generation that is not shown because too much of it differs from what readers see.
 func BatchChanged(ref job.Ref, generation int, compared, changed int64, share, limit float64) Reason {
 	return ofGeneration(CodeBatchChanged, ref, generation, Args{"compared": compared, "changed": changed, "share": share, "limit": limit})
+}
+
+// BatchChecked is a generation that is not shown because checks of the job did not pass.
+func BatchChecked(ref job.Ref, generation int, checks []Reason) Reason {
+	return ofGeneration(CodeBatchChecked, ref, generation, Args{"checks": checks})
+}
+
+// BatchAccepted is a refused generation that a person wants to be shown.
+func BatchAccepted(ref job.Ref, generation int) Reason {
+	return ofGeneration(CodeBatchAccepted, ref, generation, nil)
 }
 
 // BatchUnreadable is a generation whose records cannot be read or computed with.

@@ -19,6 +19,11 @@ func batchExamples() []example {
 			"12 of 4,000 keys of generation 5 of orders/v3 differ from what readers see, 0.3%; batch.max_changed is 0%",
 		},
 		{
+			reason.BatchChecked(ref(), 5, []reason.Reason{reason.CheckAnswer("sane", "fail", reason.CheckFalse(), nil)}),
+			"generation 5 of orders/v3 is not shown:\n  check \"sane\": fail: it returned false",
+		},
+		{reason.BatchAccepted(ref(), 5), "generation 5 of orders/v3, which was refused, is accepted as it is"},
+		{
 			reason.BatchUnreadable(ref(), 5, reason.AllRead()),
 			"generation 5 of orders/v3 cannot be computed: all records are read",
 		},

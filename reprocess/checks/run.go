@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ type Run struct {
 	Due       []job.Check
 	With      Counterpart
 	Patience  time.Duration // how long to wait until both versions reach the same offsets
+	Names     [2]string     // of the counterpart and the candidate in comparisons; empty: their versions
 
 	refused map[string]string // by check name: the object that it must not use
 
@@ -108,7 +110,7 @@ func (r *Run) unrun(err error) {
 
 // meet brings both versions to the same offsets if a check needs both, and returns the barrier's holder.
 func (r *Run) meet(ctx context.Context) (by string, err error) {
-	if r.With.Version == nil || r.With.Version.Adopted() || !r.needsBoth() {
+	if r.With.Version == nil || r.With.Version.Adopted() || r.With.Still != nil || !r.needsBoth() {
 		return "", nil // an adopted relation has no offsets to hold
 	}
 	began := r.Now()
@@ -159,11 +161,13 @@ func (r *Run) snapshot(ctx context.Context, tx *pg.Tx, by string) error {
 			return &Missed{Reason: reason.BarrierExpired()}
 		}
 	}
-	positions, err := r.Positions.Positions(ctx, tx, r.Candidate.Ref)
-	if err != nil {
-		return err
+	if r.With.Still == nil { // else the caller knows them
+		positions, err := r.Positions.Positions(ctx, tx, r.Candidate.Ref)
+		if err != nil {
+			return err
+		}
+		r.Offsets = offsetsOf(positions)
 	}
-	r.Offsets = offsetsOf(positions)
 	if by != "" {
 		r.Barrier.Release(ctx, by)
 	}
@@ -176,7 +180,7 @@ func (r *Run) snapshot(ctx context.Context, tx *pg.Tx, by string) error {
 	if err := r.fence(ctx, tx); err != nil {
 		return err
 	}
-	if _, err = tx.Exec(ctx, `SET TRANSACTION READ ONLY`); err != nil {
+	if _, err := tx.Exec(ctx, `SET TRANSACTION READ ONLY`); err != nil {
 		return fmt.Errorf("make the checks read-only: %w", err)
 	}
 	return nil
@@ -206,21 +210,19 @@ func (r *Run) createViews(ctx context.Context, tx *pg.Tx) error {
 
 // selects returns the views' definitions by name.
 func (r *Run) selects() map[string]string {
-	out := map[string]string{"candidate": r.rows(r.Candidate), keyedCandidate: r.keyedRows(r.Candidate)}
+	out := map[string]string{"candidate": r.Views.Select(r.Candidate), keyedCandidate: r.Views.Select(r.Candidate.Audited())}
 	if r.Stage == job.CheckAfter {
 		out["live"] = out["candidate"]
 	}
 	if other := r.With.Version; other != nil {
-		out[r.With.Name], out[keyedOther] = r.rows(*other), r.keyedRows(*other)
+		views := r.Views
+		if r.With.Still != nil {
+			views = r.With.Still
+		}
+		out[r.With.Name], out[keyedOther] = views.Select(*other), views.Select(other.Audited())
 	}
 	return out
 }
-
-// rows returns the SELECT of what readers see of a version.
-func (r *Run) rows(v job.Version) string { return r.Views.Select(v) }
-
-// keyedRows is rows with the columns that identify them.
-func (r *Run) keyedRows(v job.Version) string { return r.Views.Select(v.Audited()) }
 
 // one runs one check in a savepoint, as the checks role. An error of the check is its answer; a returned error ends the
 // run.
@@ -278,7 +280,7 @@ func (r *Run) answer(ctx context.Context, tx pgx.Tx, k job.Check, out *Result) (
 	}
 	with := r.With.Version
 	d := Diff{
-		Job: r.Candidate.Job, A: with.Number.String(), B: r.Candidate.Number.String(),
+		Job: r.Candidate.Job, A: cmp.Or(r.Names[0], with.Number.String()), B: cmp.Or(r.Names[1], r.Candidate.Number.String()),
 		Examples: []Example{}, Offsets: r.Offsets,
 	}
 	other, mine := side{with.Layout, "TABLE " + keyedOther}, side{r.Candidate.Layout, "TABLE " + keyedCandidate}

@@ -1,0 +1,79 @@
+package generation
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
+)
+
+// NoteStep notes that a step of a run is done, and how many seconds it took.
+func NoteStep(ctx context.Context, db pg.DB, ref job.Ref, generation int, step string, seconds float64) error {
+	a := args(ref)
+	a["generation"], a["step"], a["seconds"] = generation, step, seconds
+	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET timings = timings || jsonb_build_object(@step::text, @seconds::double precision)
+		WHERE job = @job AND number = @number AND generation = @generation AND state = 'building'`, a)
+	if err != nil {
+		return fmt.Errorf("note step %s of generation %d of %s: %w", step, generation, ref, err)
+	}
+	return nil
+}
+
+// NoteRead notes what the workers of a run were busy with, in seconds by name.
+func NoteRead(ctx context.Context, db pg.DB, ref job.Ref, generation int, seconds map[string]float64) error {
+	for name, s := range seconds {
+		if err := NoteStep(ctx, db, ref, generation, name, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NoteCompared notes how many keys a generation was compared by, how many of them differ, and whether it is shown all the
+// same.
+func NoteCompared(ctx context.Context, db pg.DB, ref job.Ref, generation int, compared, changed int64, accepted bool) error {
+	a := args(ref)
+	a["generation"], a["compared"], a["changed"], a["accepted"] = generation, compared, changed, accepted
+	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET compared = @compared, changed = @changed, accepted = @accepted
+		WHERE job = @job AND number = @number AND generation = @generation`, a)
+	if err != nil {
+		return fmt.Errorf("note the comparison of generation %d of %s: %w", generation, ref, err)
+	}
+	return nil
+}
+
+// NoteAccepted notes that a generation is shown although checks did not pass.
+func NoteAccepted(ctx context.Context, db pg.DB, ref job.Ref, generation int) error {
+	a := args(ref)
+	a["generation"] = generation
+	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET accepted = true
+		WHERE job = @job AND number = @number AND generation = @generation`, a)
+	if err != nil {
+		return fmt.Errorf("note that generation %d of %s is accepted: %w", generation, ref, err)
+	}
+	return nil
+}
+
+// NoteSize notes how many rows and bytes a generation has; table is its quoted name.
+func NoteSize(ctx context.Context, db pg.DB, ref job.Ref, generation int, table string) error {
+	a := args(ref)
+	a["generation"], a["table"] = generation, table
+	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET bytes = pg_total_relation_size(to_regclass(@table)),
+			rows = (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = to_regclass(@table))
+		WHERE job = @job AND number = @number AND generation = @generation`, a)
+	if err != nil {
+		return fmt.Errorf("note the size of generation %d of %s: %w", generation, ref, err)
+	}
+	return nil
+}
+
+// NoteDropped notes that nothing of a generation is left.
+func NoteDropped(ctx context.Context, db pg.DB, id int64) error {
+	if _, err := db.Exec(ctx, `UPDATE kappactl.generation SET dropped_at = clock_timestamp() WHERE id = @id`, pgx.NamedArgs{"id": id}); err != nil {
+		return fmt.Errorf("note that a generation is dropped: %w", err)
+	}
+	return nil
+}
