@@ -63,12 +63,7 @@ func (a act) run(ctx context.Context) error {
 	if result.ExitCode == job.ExitOK {
 		return a.result(result, result.print)
 	}
-	if a.machine() {
-		if err := a.result(result, nil); err != nil {
-			return err
-		}
-	}
-	return result.refusal()
+	return a.outcome(ctx, result, nil, result.refusal())
 }
 
 // do finds the version, asks, and returns the answer, or with dryRun what would be done. Nothing is printed.

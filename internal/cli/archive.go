@@ -48,14 +48,12 @@ func (o *archiveOptions) about(cmd *cobra.Command, run func(context.Context, arc
 }
 
 // inspected prints the result of a look at files; exit code 5 unless all were sound.
-func (o archiveOptions) inspected(result any, sound bool, print func(io.Writer, render.Style) error) error {
-	if err := o.result(result, func(w io.Writer) error { return print(w, o.style()) }); err != nil {
-		return err
-	}
+func (o archiveOptions) inspected(ctx context.Context, result any, sound bool, print func(io.Writer, render.Style) error) error {
+	var failed error
 	if !sound {
-		return exitWith(job.ExitChecks)
+		failed = &codeError{Code: job.ExitChecks, Cause: "not all files of the archive are sound"}
 	}
-	return nil
+	return o.outcome(ctx, result, func(w io.Writer) error { return print(w, o.style()) }, failed)
 }
 
 func newArchiveStatus(a *app, run func(context.Context, archiveOptions) error) *cobra.Command {

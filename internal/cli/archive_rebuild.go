@@ -64,7 +64,7 @@ func runArchiveRebuild(ctx context.Context, o archiveRebuildOptions) error {
 		return err
 	}
 	r.OK = len(r.Findings) == 0
-	return o.inspected(r, r.OK, r.print)
+	return o.inspected(ctx, r, r.OK, r.print)
 }
 
 func (o archiveRebuildOptions) rebuild(ctx context.Context, c *client, r *archiveRebuilt) error {

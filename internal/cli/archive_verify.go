@@ -67,7 +67,7 @@ func runArchiveVerify(ctx context.Context, o archiveVerifyOptions) error {
 		}
 	}
 	r.OK = len(r.Findings) == 0
-	return o.inspected(r, r.OK, r.print)
+	return o.inspected(ctx, r, r.OK, r.print)
 }
 
 // files reads every file.

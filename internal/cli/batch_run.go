@@ -52,12 +52,7 @@ func runBatchRun(ctx context.Context, o batchOptions) error {
 	if result.ExitCode == job.ExitOK {
 		return o.result(result, result.print)
 	}
-	if o.machine() {
-		if err := o.result(result, nil); err != nil {
-			return err
-		}
-	}
-	return result.refusal()
+	return o.outcome(ctx, result, nil, result.refusal())
 }
 
 // follow waits until the run has begun or, with --wait, has ended.

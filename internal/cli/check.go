@@ -84,6 +84,7 @@ func runCheck(ctx context.Context, o checkOptions) error {
 	for _, v := range c.query.Layout.View {
 		result.Columns = append(result.Columns, checkColumn{Name: v.Name, Type: v.Type, StoredAs: v.StoredAs, Exact: v.Exact, Key: v.Key})
 	}
+	o.annotateWarnings(c.query.Warnings)
 	for _, w := range c.query.Warnings {
 		result.Warnings = append(result.Warnings, w.String())
 		o.progress("warning: %s", w)
@@ -91,16 +92,12 @@ func runCheck(ctx context.Context, o checkOptions) error {
 	var failed error
 	result.MergeCheck, failed = o.mergeCheck(ctx, c)
 	result.typed()
-	err = o.result(result, func(w io.Writer) error {
+	return o.outcome(ctx, result, func(w io.Writer) error {
 		if !o.style().People {
 			o.progress("merge check: %s", result.MergeCheck.words()) // stdout holds only the rows of the table
 		}
 		return result.print(w, o.style())
-	})
-	if err != nil {
-		return err
-	}
-	return o.verdict(result, failed)
+	}, o.verdict(result, failed))
 }
 
 // typed fills in the types of serve.columns, which only PostgreSQL knows.

@@ -124,11 +124,11 @@ func runCompare(ctx context.Context, o compareOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.compared(ref, found)
+	return o.compared(ctx, ref, found)
 }
 
 // compared prints a comparison and writes its files; results that are not exact end with 5.
-func (o compareOptions) compared(ref job.Ref, found compare.Comparison) error {
+func (o compareOptions) compared(ctx context.Context, ref job.Ref, found compare.Comparison) error {
 	out := comparison{Comparison: found}
 	if err := os.MkdirAll(o.dir, 0o755); err != nil { //nolint:gosec // documents
 		return &job.Refusal{Code: job.ExitUsage, Cause: err.Error(), Next: "name another folder", Err: err}
@@ -143,14 +143,14 @@ func (o compareOptions) compared(ref job.Ref, found compare.Comparison) error {
 			return &job.Refusal{Code: job.ExitUsage, Cause: err.Error(), Next: "name another folder", Err: err}
 		}
 	}
-	err := o.result(out, func(w io.Writer) error { return printComparison(w, o.style(), out) })
-	if err == nil && !found.Exact() {
-		return &job.Refusal{
+	var failed error
+	if !found.Exact() {
+		failed = &job.Refusal{
 			Code: job.ExitChecks, Cause: fmt.Sprintf("%s served other results than one pass over its log gives", ref),
 			Next: "kappactl verify " + string(ref.Job),
 		}
 	}
-	return err
+	return o.outcome(ctx, out, func(w io.Writer) error { return printComparison(w, o.style(), out) }, failed)
 }
 
 func printComparison(w io.Writer, style render.Style, c comparison) error {

@@ -91,16 +91,14 @@ func runDeadletterRetry(ctx context.Context, o deadletterOptions) (err error) {
 	if result.Passes > 0 && o.file.path != "" {
 		result.Next = "kappactl deploy " + o.file.String()
 	}
-	if err := o.result(result, func(w io.Writer) error { return result.print(w, o.style()) }); err != nil {
-		return err
-	}
+	var failed error
 	if result.Fails+result.Unknown > 0 {
-		return &job.Refusal{
+		failed = &job.Refusal{
 			Code: job.ExitChecks, Cause: fmt.Sprintf("%d of %s would not pass", result.Fails+result.Unknown, render.Plural(int64(len(found)), "dead letter")),
 			Next: "correct the columns or the query, then: kappactl deadletter retry " + string(ref.Job) + " --file FILE",
 		}
 	}
-	return nil
+	return o.outcome(ctx, result, func(w io.Writer) error { return result.print(w, o.style()) }, failed)
 }
 
 func (r *retryResult) add(one retried) {

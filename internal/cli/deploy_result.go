@@ -37,6 +37,8 @@ type deployResult struct {
 	Timings *ledger.Timings `json:"timings"` // null when nothing was replayed
 	Report  *reportFiles    `json:"report"`  // null when none was asked for
 	Checks  []status.Check  `json:"checks"`  // of the version, with what each said last; null: not known
+
+	Failure *failureDoc `json:"failure,omitempty"`
 }
 
 // nothing reports that what the file says is live, or is now: nothing was left to an agent.
@@ -99,14 +101,15 @@ func (o deployOptions) alone(r deployResult) error {
 func (f *follower) conclude(ctx context.Context, d ledger.Deployment, code job.ExitCode, s plan.Staged) error {
 	a, result := f.app, f.result(ctx, d, code, s)
 	if code != job.ExitOK {
+		failed := &job.Refusal{Code: code, Cause: result.Message, Next: cmp.Or(d.Next, "kappactl status "+string(d.Job))}
 		if a.machine() {
-			if err := a.printed(result); err != nil {
+			if err := a.printed(a.failed(ctx, result, failed)); err != nil {
 				return err
 			}
 		} else if result.Report != nil {
 			a.tell("report: %s\n", result.Report.HTML)
 		}
-		return &job.Refusal{Code: code, Cause: result.Message, Next: cmp.Or(d.Next, "kappactl status "+string(d.Job))}
+		return failed
 	}
 	result.Message = fmt.Sprintf("%s %s is %s: %s", d.Job, d.Number, d.Phase, render.Plural(d.Records, "record"))
 	if !f.resumed { // else it has taken longer than this command
@@ -119,6 +122,15 @@ func (f *follower) conclude(ctx context.Context, d ledger.Deployment, code job.E
 		result.Message += "\nwarning: " + d.Warning.Text()
 	}
 	return a.printed(result)
+}
+
+// failed adds the failure that a command ends with to its result.
+func (a *app) failed(ctx context.Context, r deployResult, err error) deployResult {
+	if a.failsAsData() {
+		r.Failure = explain(ctx, err).doc()
+		a.current().failed = true
+	}
+	return r
 }
 
 // result is what is known of a deployment at its end.

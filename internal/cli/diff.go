@@ -124,16 +124,14 @@ func runDiff(ctx context.Context, o diffOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := o.result(d, func(w io.Writer) error { return printDiff(w, o.style(), d) }); err != nil {
-		return err
-	}
+	var failed error
 	if o.limit != nil && d.Share() > *o.limit {
-		return &job.Refusal{
+		failed = &job.Refusal{
 			Code: job.ExitChecks, Cause: fmt.Sprintf("%.3g%% of the keys differ, allowed are %.3g%%", 100*d.Share(), 100**o.limit),
 			Next: fmt.Sprintf("kappactl diff %s %s %s", o.job, d.A, d.B),
 		}
 	}
-	return nil
+	return o.outcome(ctx, d, func(w io.Writer) error { return printDiff(w, o.style(), d) }, failed)
 }
 
 // versions are the two asked for, else the live one and the newest other one that follows the topics.

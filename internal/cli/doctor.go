@@ -40,16 +40,8 @@ type doctorResult struct {
 
 func runDoctor(ctx context.Context, o doctorOptions) error {
 	r := doctorResult{OK: true, Findings: doctor.Examine(ctx, o.deps())}
-	for _, f := range r.Findings {
-		r.OK = r.OK && f.Health != doctor.Failed
-	}
-	if err := o.result(r, func(w io.Writer) error { return r.print(w, o.style()) }); err != nil {
-		return err
-	}
-	if !r.OK {
-		return exitWith(job.ExitFailed)
-	}
-	return nil
+	r.OK = r.failure() == nil
+	return o.outcome(ctx, r, func(w io.Writer) error { return r.print(w, o.style()) }, r.failure())
 }
 
 func (o doctorOptions) deps() doctor.Deps {
@@ -66,6 +58,21 @@ func (o doctorOptions) deps() doctor.Deps {
 		},
 		ResumeArchive: func(s archive.Status) string { return archiveStatus{Status: s}.next() },
 	}
+}
+
+// failure is the first check that failed, as the error that doctor ends with.
+func (r doctorResult) failure() error {
+	for _, f := range r.Findings {
+		if f.Health != doctor.Failed {
+			continue
+		}
+		e := &codeError{Code: job.ExitFailed, Cause: f.Check + ": " + f.Detail}
+		if f.Next != nil {
+			e.Next = *f.Next
+		}
+		return e
+	}
+	return nil
 }
 
 func (r doctorResult) print(w io.Writer, style render.Style) error {

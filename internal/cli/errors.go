@@ -30,10 +30,15 @@ type usageError struct {
 
 func (e *usageError) Error() string { return e.Cause }
 
-// codeError ends a command whose result was printed already with a code that is not 0.
-type codeError struct{ Code job.ExitCode }
+// codeError ends a command whose result was printed already with a code that is not 0. Cause and Next are for programs:
+// the result has told people.
+type codeError struct {
+	Code  job.ExitCode
+	Cause string
+	Next  string
+}
 
-func (e *codeError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+func (e *codeError) Error() string { return cmp.Or(e.Cause, fmt.Sprintf("exit code %d", e.Code)) }
 
 // hint adds the next command to an error.
 type hint struct {
@@ -58,6 +63,9 @@ type failure struct {
 	Causes []string
 	Usage  string
 	Next   string
+	// Problems are the faults of a job file, of which Causes are the texts; File is the job file of another failure.
+	Problems job.Problems
+	File     string
 }
 
 // explain turns the error of a command, whose context is ctx, into code, cause and next command.
@@ -69,6 +77,7 @@ func explain(ctx context.Context, err error) failure {
 		refusal  *job.Refusal
 		server   *pg.ServerError
 		next     *hint
+		done     *codeError
 	)
 	if errors.As(err, &next) {
 		f.Next = next.Next
@@ -76,8 +85,10 @@ func explain(ctx context.Context, err error) failure {
 	switch cause := context.Cause(ctx); {
 	case errors.As(err, &usage):
 		f.Code, f.Usage, f.Next = job.ExitUsage, usage.Usage, usage.Next
+	case errors.As(err, &done):
+		f.Code, f.Causes, f.Next = done.Code, []string{done.Error()}, done.Next
 	case errors.As(err, &problems):
-		f.Code, f.Causes = job.ExitUsage, nil
+		f.Code, f.Causes, f.Problems = job.ExitUsage, nil, problems
 		for _, p := range problems {
 			f.Causes = append(f.Causes, p.String())
 		}

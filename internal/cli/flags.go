@@ -17,6 +17,8 @@ import (
 type choice struct {
 	value string
 	of    []string
+	also  []string // values that only some commands take
+	given bool
 }
 
 func (c *choice) String() string { return c.value }
@@ -26,10 +28,10 @@ func (c *choice) Type() string { return strings.Join(c.of, "|") }
 
 // Set takes one of the values.
 func (c *choice) Set(s string) error {
-	if !slices.Contains(c.of, s) {
+	if !slices.Contains(c.of, s) && !slices.Contains(c.also, s) {
 		return fmt.Errorf("want %s", strings.Join(c.of, ", "))
 	}
-	c.value = s
+	c.value, c.given = s, true
 	return nil
 }
 

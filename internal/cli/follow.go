@@ -116,10 +116,10 @@ func (f *follower) broken(ctx context.Context, err error) error {
 		return err
 	}
 	e, d := explain(ctx, err), f.last
-	return errors.Join(err, f.end(deployResult{
+	return errors.Join(err, f.end(f.failed(ctx, deployResult{
 		Job: d.Job, Version: versionText(d), Deployment: d.ID, Phase: d.Phase, ExitCode: e.Code, Records: d.Records,
 		Seconds: f.took(), Resumed: f.resumed, Message: strings.Join(e.Causes, "; "), Next: e.Next,
-	}))
+	}, err)))
 }
 
 func versionText(d ledger.Deployment) string {

@@ -139,6 +139,7 @@ func (a *app) variables(f jobFile) (job.Variables, error) {
 
 // read reads the job file.
 func (a *app) read(ctx context.Context, f jobFile) (*job.Spec, error) {
+	a.current().file = f.path
 	name, text, err := f.path, []byte(nil), error(nil)
 	if name == standardInput {
 		name = "standard input"

@@ -137,10 +137,16 @@ func runPlan(ctx context.Context, o planOptions) error {
 			return err
 		}
 	}
-	if err := o.result(result, func(w io.Writer) error { return result.print(w, o.style()) }); err != nil {
-		return err
+	return o.outcome(ctx, result, func(w io.Writer) error { return result.print(w, o.style()) }, result.failure())
+}
+
+// failure is the error that plan ends with: the first refusal that deploy would end with.
+func (r planResult) failure() error {
+	if len(r.Refusals) == 0 {
+		return exitWith(r.ExitCode)
 	}
-	return exitWith(result.ExitCode)
+	first := r.Refusals[0]
+	return &codeError{Code: r.ExitCode, Cause: first.Cause, Next: first.Next}
 }
 
 // outline is what needs no more questions.

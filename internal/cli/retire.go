@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -99,7 +98,7 @@ func (o retireOptions) all(ctx context.Context) error {
 			refused = result.refusal()
 		}
 	}
-	err = o.result(results, func(w io.Writer) error {
+	return o.outcome(ctx, results, func(w io.Writer) error {
 		if len(results) == 0 {
 			_, err := fmt.Fprintln(w, "no standby version is past its rollback window: nothing to do")
 			return err
@@ -110,8 +109,7 @@ func (o retireOptions) all(ctx context.Context) error {
 			}
 		}
 		return nil
-	})
-	return errors.Join(err, refused)
+	}, refused)
 }
 
 // expiredStandbys are the standby versions whose rollback window is over at now.

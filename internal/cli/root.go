@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,21 @@ type app struct {
 	flags globals
 	stop  context.CancelFunc // of the timeout
 	wrong error              // of a command line that asks for help about a command that there is not
+	state *state
+}
+
+// state is what changes while a command runs; copies of an app share it.
+type state struct {
+	failed bool   // the failure is printed for programs
+	file   string // the job file that is read
+}
+
+// current returns what changes while the command runs.
+func (a *app) current() *state {
+	if a.state == nil {
+		a.state = &state{}
+	}
+	return a.state
 }
 
 // globals are the flags that every command takes.
@@ -37,7 +53,7 @@ type globals struct {
 
 // Run runs one command line and returns its exit code.
 func Run(ctx context.Context, sys System, args []string) job.ExitCode {
-	a := &app{sys: sys, stop: func() {}}
+	a := &app{sys: sys, stop: func() {}, state: &state{}}
 	root := newRoot(a)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -58,7 +74,11 @@ func Run(ctx context.Context, sys System, args []string) job.ExitCode {
 	if f.Next == "" && f.Code == job.ExitUsage {
 		f.Next = cmd.CommandPath() + " --help"
 	}
+	a.outputOf(args)
+	f.File = a.current().file
 	a.tell("%s", f)
+	a.annotateFailure(f)
+	a.fails(f)
 	if a.flags.debug {
 		for _, line := range chain(err) {
 			a.tell("debug: %s\n", line)
@@ -106,7 +126,7 @@ readers use in one transaction. The old version stays warm for a one-command rol
 }
 
 func (a *app) globalFlags(root *cobra.Command) {
-	a.flags.output = choice{value: "table", of: outputs()}
+	a.flags.output = choice{value: "table", of: outputs(), also: []string{junitFormat}}
 	f := root.PersistentFlags()
 	f.String("config", "", "settings `FILE` (default: KAPPACTL_CONFIG, ./kappactl.yaml, then the user's config folder)")
 	f.String("context", "", "`NAME` of the context of the settings file to use")
@@ -125,6 +145,8 @@ const (
 	noTimeout      = "0s"
 	// untilStoppedKey marks commands that run until they are stopped: a timeout meant for all commands does not end them.
 	untilStoppedKey = "until-stopped"
+	// outputKey is the value of --output that only this command takes.
+	outputKey = "output"
 )
 
 // Variables that give flags of every command a default.
@@ -169,6 +191,10 @@ func (a *app) begin(cmd *cobra.Command, _ []string) error {
 	cmd.Flags().Visit(keep(a.flags.given))
 	if err := a.fromVariables(cmd); err != nil {
 		return err
+	}
+	if value := a.flags.output.value; slices.Contains(a.flags.output.also, value) && cmd.Annotations[outputKey] != value {
+		a.flags.output.value = "table"
+		return usage(cmd, "%s does not print %s; want %s", cmd.CommandPath(), value, strings.Join(a.flags.output.of, ", "))
 	}
 	limit := defaultTimeout
 	if text, ok := cmd.Annotations[timeoutKey]; ok {

@@ -97,16 +97,14 @@ func runStatus(ctx context.Context, o statusOptions) error {
 	if asked != nil {
 		printed.Layers = slices.DeleteFunc(printed.Layers, func(l batchlayer.Layers) bool { return l.Version != asked.Version })
 	}
-	if err := o.result(printed, func(w io.Writer) error { return o.one(w, printed) }); err != nil {
-		return err
-	}
-	if !o.exitCode {
-		return nil
-	}
 	if asked == nil {
 		asked = shown.Main()
 	}
-	return exitWith(exitOf(shown, asked))
+	var failed error
+	if o.exitCode {
+		failed = notReady(shown, asked)
+	}
+	return o.outcome(ctx, printed, func(w io.Writer) error { return o.one(w, printed) }, failed)
 }
 
 // remark says on the error stream what is wrong with the agents: without one, what is shown stands still.
@@ -182,6 +180,22 @@ func warningLines(style render.Style, s status.Job) string {
 		b.WriteString("\n" + style.Paint(render.Warn, "warning: ") + text + "\n")
 	}
 	return b.String()
+}
+
+// notReady is the error of a version that status --exit-code does not end with 0 for.
+func notReady(s status.Job, v *status.Version) error {
+	code := exitOf(s, v)
+	if code == job.ExitOK {
+		return nil
+	}
+	e := &codeError{Code: code, Cause: string(s.Job) + " has no version that could become ready"}
+	if v != nil {
+		e.Cause = fmt.Sprintf("%s %s is %s", s.Job, v.Version, v.Verdict)
+		if v.Reason != "" {
+			e.Cause += ": " + v.Reason
+		}
+	}
+	return e
 }
 
 // exitOf is the exit code of status --exit-code. Unknown is never ready.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -32,9 +33,12 @@ compared with those expected. It needs no broker and no database, and then sees 
 each record is merged and finished by PostgreSQL, in temporary tables that are rolled back, and the rows are those that the view
 would show: with serve.columns and serve.where. A test that fails ends it with 5.
 
+-o junit prints the results as JUnit XML, which CI systems show beside the code.
+
 FILE is a job file, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
-		Example: "  kappactl test examples/pageviews.yaml\n  kappactl test examples/pageviews.yaml --dsn 'host=127.0.0.1 dbname=dev'",
-		Args:    exactly("FILE"),
+		Annotations: map[string]string{outputKey: junitFormat},
+		Example:     "  kappactl test examples/pageviews.yaml\n  kappactl test examples/pageviews.yaml -o junit > tests.xml\n  kappactl test examples/pageviews.yaml --dsn 'host=127.0.0.1 dbname=dev'",
+		Args:        exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.file.path, o.database = args[0], cmd.Flags().Changed("dsn") || cmd.Flags().Changed("context")
 			return run(cmd.Context(), o)
@@ -79,23 +83,31 @@ func runTest(ctx context.Context, o testOptions) error {
 			out.Failed++
 		}
 	}
-	if err := o.result(out, func(w io.Writer) error { return out.print(w, o.style()) }); err != nil {
-		return err
+	var failed error
+	if out.Failed > 0 {
+		failed = &job.Refusal{
+			Code: job.ExitChecks, Cause: fmt.Sprintf("%d of %s failed", out.Failed, render.Plural(int64(len(results)), "test")),
+			Next: "kappactl test " + o.file.String(),
+		}
+	}
+	if o.flags.output.value == junitFormat {
+		o.current().failed = true
+		err = errors.Join(writeJUnit(o.out(), out.junit(o.file.path)), failed)
+	} else {
+		err = o.outcome(ctx, out, func(w io.Writer) error { return out.print(w, o.style()) }, failed)
 	}
 	for _, r := range results {
+		if !r.OK && o.annotates() {
+			o.annotate("error", job.Problem{File: o.file.path, Path: "test " + r.Name, Cause: strings.Join(testLines(r), "\n")})
+		}
 		if r.Unseen != "" {
 			o.progress("%s: %s not looked at: run it through PostgreSQL with --dsn", r.Name, r.Unseen)
 		}
 	}
-	switch {
-	case out.Failed > 0:
-		return &job.Refusal{
-			Code: job.ExitChecks, Cause: fmt.Sprintf("%d of %s failed", out.Failed, render.Plural(int64(len(results)), "test")), Next: "kappactl test " + o.file.String(),
-		}
-	case len(results) == 0:
+	if len(results) == 0 {
 		o.progress("%s has no tests: add some below the key tests", o.file.path)
 	}
-	return nil
+	return err
 }
 
 func (r testResult) print(w io.Writer, style render.Style) error {

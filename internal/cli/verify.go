@@ -97,7 +97,7 @@ func runVerify(ctx context.Context, o verifyOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	return o.report(ref, report)
+	return o.report(ctx, ref, report)
 }
 
 // version is the one asked for, else the live one.
@@ -120,7 +120,7 @@ func (o verifyOptions) version(ctx context.Context, c *client) (job.Ref, error) 
 }
 
 // report prints what was found; differences end with 5.
-func (o verifyOptions) report(ref job.Ref, r verify.Report) error {
+func (o verifyOptions) report(ctx context.Context, ref job.Ref, r verify.Report) error {
 	if r.Equal {
 		return o.result(r, func(w io.Writer) error {
 			text := fmt.Sprintf("%s %s is equal to its log: %s from %s in %s", ref.Job, ref.Number, render.Plural(r.Rows, "row"),
@@ -135,20 +135,16 @@ func (o verifyOptions) report(ref job.Ref, r verify.Report) error {
 			return err
 		})
 	}
-	err := o.result(r, func(w io.Writer) error {
+	return o.outcome(ctx, r, func(w io.Writer) error {
 		for _, e := range r.Examples {
 			if _, err := fmt.Fprintln(w, e); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return &job.Refusal{
+	}, &job.Refusal{
 		Code: job.ExitChecks, Cause: fmt.Sprintf("%s %s differs from its log: %s over %s", ref.Job, ref.Number,
 			render.Plural(r.Differences, "difference"), render.Plural(r.Rows, "row")),
 		Next: "kappactl status " + string(ref.Job),
-	}
+	})
 }

@@ -111,7 +111,11 @@ func (o watchUIOptions) follow(ctx context.Context, c *client) error {
 		return err
 	}
 	if a.streams() {
-		if err := f.end(f.result(ctx, d, code, plan.Staged{Resumed: true})); err != nil {
+		r := f.result(ctx, d, code, plan.Staged{Resumed: true})
+		if code != job.ExitOK {
+			r = a.failed(ctx, r, &codeError{Code: code, Cause: r.Message, Next: r.Next})
+		}
+		if err := f.end(r); err != nil {
 			return err
 		}
 		return exitWith(code)
