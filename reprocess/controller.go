@@ -13,11 +13,10 @@ import (
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
-	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/retry"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/reprocess/plan"
-	"github.com/kappactl/kappactl/reprocess/readiness"
+	"github.com/kappactl/kappactl/reprocess/sampling"
 )
 
 // Deps are what a Controller works with.
@@ -61,7 +60,7 @@ type Controller struct {
 	began  time.Time          // beats are counted from here
 	hook   func(point string) // of tests, at every fault point
 
-	together *together
+	samplers *sampling.Samplers
 }
 
 // hit passes a fault point.
@@ -101,7 +100,8 @@ func NewController(d Deps, c Config) *Controller {
 	c.DropPatience = cmp.Or(c.DropPatience, 10*time.Second)
 	c.Patience = cmp.Or(c.Patience, 30*time.Second)
 	out := &Controller{Deps: d, config: c, rand: lockedRand{r: d.Rand}, began: time.Now()}
-	out.together = newTogether(out)
+	out.samplers = sampling.New(sampling.Deps{Pool: d.Pool, Brokers: d.Brokers, History: d.History, Speed: d.Speed, Log: d.Log, Now: d.Now},
+		sampling.Config{Tick: c.Tick, AskTimeout: c.AskTimeout, Replays: c.Replays, Patience: c.Patience})
 	return out
 }
 
@@ -118,10 +118,10 @@ const (
 // again, and the version's verdict tells why. It returns an error when the caller should try again after a pause: the
 // database is away.
 func (c *Controller) Control(ctx context.Context, deployment, claim int64) error {
-	w := &watch{c: c, id: deployment, claim: claim, tracks: map[job.Partition]*readiness.Track{}, places: map[job.Ref]job.Positions{}}
+	w := &watch{c: c, id: deployment, claim: claim, samples: c.samplers.Of(deployment, claim)}
 	for {
 		n, err := w.pass(ctx)
-		w.steady = err == nil && n == later && w.settled
+		w.samples.Together = err == nil && n == later && w.settled
 		switch {
 		case errors.Is(err, ledger.ErrGone), ctx.Err() != nil:
 			return nil
@@ -138,7 +138,7 @@ func (c *Controller) Control(ctx context.Context, deployment, claim int64) error
 		case n == done:
 			return nil
 		default:
-			w.failing.Passed()
+			w.samples.Failing.Passed()
 			if n == later && !w.rest(ctx) {
 				return nil
 			}
@@ -148,35 +148,15 @@ func (c *Controller) Control(ctx context.Context, deployment, claim int64) error
 
 // watch is one version under one controller. The goroutine of Control owns it.
 type watch struct {
-	c          *Controller
-	id         int64
-	claim      int64
-	tracks     map[job.Partition]*readiness.Track
-	seeded     bool
-	good       time.Time // since when every partition is within its limits; zero when one is not
-	dead       readiness.DeadLetters
-	back       backing
-	indexes    string        // those that were made last
-	unindexed  reason.Reason // why some of them were not
-	expired    time.Time     // when expired rows were deleted last
-	tidy       time.Time     // when an automatic retire was tried last
-	lag        lagSeries
-	ages       readiness.Ages // of what is unread, as asked at aged
-	aged       time.Time
-	alarm      alarm
-	moved      []reason.Reason // warnings of keys in several partitions, once movedKnown
-	movedKnown bool
-
-	// Of a version that only follows its topics: what is known of it, so that only what changed is read and written.
-	steady  bool // asked and written together with others
-	settled bool // the last pass found nothing else to do
-	known   *ledger.State
-	places  map[job.Ref]job.Positions
-	noted   noted
-	written map[job.Partition]readiness.Observation
-	kept    time.Time // when the samples were written or noted as still true
-
-	failing readiness.Failing
+	c       *Controller
+	id      int64
+	claim   int64
+	samples *sampling.Sampler
+	back    backing
+	indexes string    // those that were made last
+	expired time.Time // when expired rows were deleted last
+	tidy    time.Time // when an automatic retire was tried last
+	settled bool      // the last pass found nothing else to do
 	logged  time.Time // when a step that fails was logged last
 
 	// What the last pass was about.
@@ -189,7 +169,7 @@ type watch struct {
 
 // pass loads the state and does the step of its phase.
 func (w *watch) pass(ctx context.Context) (next, error) {
-	st, err := w.load(ctx)
+	st, err := w.samples.Load(ctx)
 	if err != nil {
 		return done, err
 	}
@@ -198,7 +178,6 @@ func (w *watch) pass(ctx context.Context) (next, error) {
 	}
 	w.job, w.number, w.phase, w.paused = st.Job, st.Number, st.Phase, st.PausedAt != nil
 	w.awaits, w.settled = "", false
-	w.noted = noted{verdict: readiness.Judgement{Verdict: st.Verdict, Reason: st.Reason}, stale: st.StaleSince != nil, warnings: st.Warnings}
 	switch st.Phase {
 	case job.Staged:
 		return w.staged(ctx, st)
@@ -274,7 +253,7 @@ func (w *watch) during(ctx context.Context, st *ledger.State, f func(context.Con
 		case err := <-finished:
 			return err
 		case <-tick.C:
-			if _, err := w.sample(ctx, st); err != nil && ctx.Err() == nil {
+			if _, err := w.samples.Sample(ctx, st); err != nil && ctx.Err() == nil {
 				w.c.log(st).Warn("sample", "error", err)
 			}
 			if w.stopped(ctx, st) {

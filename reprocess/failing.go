@@ -7,7 +7,6 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
-	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/retry"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/reprocess/readiness"
@@ -18,16 +17,16 @@ const (
 	logAgain     = time.Minute
 )
 
-// failed notes a step that failed with err and waits before it is tried again, longer after each try. Meanwhile the version is sampled, so
+// failed notes a step that failed with err and waits before it is tried again, longer after each try. Meanwhile the version is sampling.Sample, so
 // that its verdict says what fails. It reports false when ctx ended or the deployment is no longer this controller's.
 func (w *watch) failed(ctx context.Context, err error) bool {
 	now := w.c.Now()
-	w.failing.Failed(now, w.phase, pg.Cause(err))
+	w.samples.Failing.Failed(now, w.phase, pg.Cause(err))
 	if now.Sub(w.logged) >= logAgain {
 		w.logged = now
 		w.c.Log.Warn("a step fails and is tried again", "job", w.job, "version", job.Number(w.number).String(), "deployment", w.id, "error", err)
 	}
-	until := now.Add(retry.Backoff(w.failing.Tries, w.c.config.Tick/2, failingAgain))
+	until := now.Add(retry.Backoff(w.samples.Failing.Tries, w.c.config.Tick/2, failingAgain))
 	for {
 		changed, err := w.show(ctx)
 		switch left := until.Sub(w.c.Now()); {
@@ -51,7 +50,7 @@ func (w *watch) show(ctx context.Context) (changed bool, err error) {
 		return true, nil
 	}
 	if ledger.Candidate(st.Phase) || st.Phase.Consumes() {
-		s, err := w.sample(ctx, st)
+		s, err := w.samples.Sample(ctx, st)
 		if err == nil && ledger.Candidate(st.Phase) {
 			_, err = w.unhealthy(ctx, st, s)
 		}
@@ -59,17 +58,6 @@ func (w *watch) show(ctx context.Context) (changed bool, err error) {
 			return false, nil
 		}
 	}
-	j := w.withTrouble(st, readiness.Judgement{Verdict: st.Verdict, Reason: st.Reason}, nil)
-	return false, w.note(ctx, st, j, st.StaleSince != nil)
-}
-
-// withTrouble is the verdict j, unless a step that fails here or work that fails on an agent is why the version does not go on.
-func (w *watch) withTrouble(st *ledger.State, j readiness.Judgement, paces []ledger.Pace) readiness.Judgement {
-	var elsewhere reason.Reason
-	for _, p := range paces {
-		if !p.Trouble.IsZero() {
-			elsewhere = p.Trouble
-		}
-	}
-	return w.failing.Judge(w.c.Now(), j, elsewhere, ledger.Candidate(st.Phase), w.c.config.Patience)
+	j := w.samples.WithTrouble(st, readiness.Judgement{Verdict: st.Verdict, Reason: st.Reason}, nil)
+	return false, w.samples.Note(ctx, st, j, st.StaleSince != nil)
 }

@@ -64,7 +64,7 @@ func (c *Controller) apply(ctx context.Context, st *ledger.State) error {
 // notApplied ends a deployment whose change was refused: the view stays as it is, and the rollback window goes on.
 func (w *watch) notApplied(ctx context.Context, st *ledger.State, a ledger.Answer) (next, error) {
 	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := fence(ctx, tx, st); err != nil {
+		if err := ledger.Fence(ctx, tx, st); err != nil {
 			return err
 		}
 		if err := ledger.InheritWindow(ctx, tx, st); err != nil {
@@ -91,10 +91,10 @@ func (w *watch) indexed(ctx context.Context, st *ledger.State) error {
 	err := w.during(ctx, st, func(ctx context.Context) error {
 		return w.c.Serving.Index(ctx, w.c.Pool, st.Version())
 	})
-	w.unindexed = reason.Reason{}
+	w.samples.Unindexed = reason.Reason{}
 	if a, refused := ledger.Hopeless(err); refused {
 		w.c.log(st).Warn("indexes are not created", "reason", a.Text())
-		w.unindexed, err = reason.IndexFails(a.Text()), nil
+		w.samples.Unindexed, err = reason.IndexFails(a.Text()), nil
 	}
 	if err == nil {
 		w.indexes = want

@@ -8,6 +8,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/reprocess/plan"
+	"github.com/kappactl/kappactl/reprocess/sampling"
 )
 
 // Brokers answers questions about the Kafka cluster; implemented by *kafka.Admin.
@@ -18,37 +19,24 @@ type Brokers interface {
 
 // SpeedLayer is what is read and written of versions' positions, segments and rows; implemented by speedlayer.Store.
 type SpeedLayer interface {
-	plan.Positions
+	sampling.Speed
 
 	// Freeze writes the position rows (next = covers_from = From, frozen_end = To), cuts the ranges into segments and makes
 	// the staging table. Repeatable: partitions that have a position row are left alone.
 	Freeze(ctx context.Context, tx *pg.Tx, v job.Version, frozen []job.Frozen) error
-	// Extend moves frozen_end to the given To and adds segments for what came since; a partition without a position row gets one.
-	Extend(ctx context.Context, tx *pg.Tx, ref job.Ref, frozen []job.Frozen) error
 	// Fill checks the rows per segment and replaces the version table's content by the merge of staging. Repeatable.
 	Fill(ctx context.Context, pool *pg.Pool, v job.Version) error
-	// Moved counts, between Fill and Seal, the keys that were seen in more than one partition: exactly, or by a share of them.
-	Moved(ctx context.Context, pool *pg.Pool, v job.Version) (keys int64, exact bool, err error)
 	// Seal sets next = frozen_end everywhere and drops staging.
 	Seal(ctx context.Context, tx *pg.Tx, v job.Version) error
 	// Remove deletes positions, segments and staging, keeps dead letters.
 	Remove(ctx context.Context, tx *pg.Tx, v job.Version) error
 
-	// Before is how many replays come before that of the version.
-	Before(ctx context.Context, db pg.DB, ref job.Ref) (int, error)
-	// Deadlines says of each segment that is not read when it may be deleted, so that those that go first are read first.
-	Deadlines(ctx context.Context, db pg.DB, ref job.Ref, at func(job.Partition, int64) *time.Time) error
-
-	// PositionsOf compares the positions of versions with those that are known and lists them where they differ.
-	PositionsOf(ctx context.Context, db pg.DB, known map[job.Ref]job.Positions) (map[job.Ref]job.Positions, error)
 	// Hold locks the rows of both versions in (topic id, partition, version) order and sets hold = max(next), hold_until, hold_by on
 	// the partitions that both read.
 	Hold(ctx context.Context, tx *pg.Tx, by string, ttl time.Duration, a, b job.Ref) error
 	// Reached says that every row held by `by` has next = hold and the hold has not expired. lock takes the rows FOR UPDATE.
 	Reached(ctx context.Context, db pg.DB, by string, lock bool) (bool, error)
 	Release(ctx context.Context, db pg.DB, by string) error
-	// Follow gives a partition that appeared later a position at From (live phases, no segments).
-	Follow(ctx context.Context, tx *pg.Tx, ref job.Ref, f job.Frozen) error
 
 	// AcceptGap moves the position behind the offsets of a fault and notes them. False: no partition has a fault of that range.
 	AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string, partition int32, gap job.Range, by string) (bool, error)

@@ -17,7 +17,7 @@ const (
 // database is away shows at the next pass.
 func (w *watch) rest(ctx context.Context) bool {
 	left, step := w.c.config.Tick, max(w.c.config.Tick/looks, looksMost)
-	if w.steady {
+	if w.samples.Together {
 		return retry.Sleep(ctx, w.c.beat()) == nil
 	}
 	if w.awaits == "" {

@@ -15,14 +15,14 @@ import (
 
 // candidate watches a version that follows live before its flip: caught up or not, checked, promoted when it may.
 func (w *watch) candidate(ctx context.Context, st *ledger.State) (next, error) {
-	s, err := w.sample(ctx, st)
+	s, err := w.samples.Sample(ctx, st)
 	if err != nil {
 		return done, err
 	}
 	if n, err := w.unhealthy(ctx, st, s); n != later || err != nil {
 		return n, err
 	}
-	if n, err := w.follow(ctx, st, s); n > 0 || err != nil {
+	if n, err := w.samples.Follow(ctx, st, s); n > 0 || err != nil {
 		return again, err
 	}
 	if err := w.indexed(ctx, st); err != nil {
@@ -31,7 +31,7 @@ func (w *watch) candidate(ctx context.Context, st *ledger.State) (next, error) {
 	if err := w.expire(ctx, st); err != nil {
 		return done, err
 	}
-	verdict := s.verdict.Verdict
+	verdict := s.Verdict.Verdict
 	if verdict == job.Starting {
 		w.awaits = ledger.PartitionsTaken
 	}

@@ -94,7 +94,7 @@ func (w *watch) runAfter(ctx context.Context, st *ledger.State, due []job.Check,
 		return w.passing(st, err)
 	}
 	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := fence(ctx, tx, st); err != nil {
+		if err := ledger.Fence(ctx, tx, st); err != nil {
 			return err
 		}
 		if err := r.Write(ctx, tx, st); err != nil {

@@ -10,33 +10,34 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/reprocess/readiness"
+	"github.com/kappactl/kappactl/reprocess/sampling"
 )
 
 // replaying watches the segments. When all are done and much has arrived since, the replay goes on; after a few rounds,
 // or when little has, the table is built.
 func (w *watch) replaying(ctx context.Context, st *ledger.State) (next, error) {
-	s, err := w.sample(ctx, st)
+	s, err := w.samples.Sample(ctx, st)
 	if err != nil {
 		return done, err
 	}
 	if n, err := w.unhealthy(ctx, st, s); n != later || err != nil {
 		return n, err
 	}
-	if st.PausedAt != nil || s.facts == nil || s.verdict.Verdict == job.Unhealthy {
+	if st.PausedAt != nil || s.Facts == nil || s.Verdict.Verdict == job.Unhealthy {
 		return later, nil
 	}
-	if n, err := w.follow(ctx, st, s); n > 0 || err != nil {
+	if n, err := w.samples.Follow(ctx, st, s); n > 0 || err != nil {
 		return again, err
 	}
 	var remaining, arrived int64
-	for _, p := range s.positions {
+	for _, p := range s.Positions {
 		remaining += p.Remaining
 	}
 	if remaining > 0 {
 		w.awaits = ledger.SegmentsDone
 		return later, nil
 	}
-	longer := readiness.Since(s.positions, s.facts)
+	longer := readiness.Since(s.Positions, s.Facts)
 	arrived = offsets(longer)
 	rounds, err := ledger.CountEvents(ctx, w.c.Pool, st, ledger.EventExtended)
 	if err != nil {
@@ -52,7 +53,7 @@ func (w *watch) replaying(ctx context.Context, st *ledger.State) (next, error) {
 
 func (w *watch) extend(ctx context.Context, st *ledger.State, longer []job.Frozen, arrived int64) error {
 	return w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := fence(ctx, tx, st); err != nil {
+		if err := ledger.Fence(ctx, tx, st); err != nil {
 			return err
 		}
 		if err := w.c.Speed.Extend(ctx, tx, st.Ref(), longer); err != nil {
@@ -74,7 +75,7 @@ type buildStep struct {
 // noted as done is not done again by another controller.
 func (w *watch) building(ctx context.Context, st *ledger.State) (next, error) {
 	if st.PausedAt != nil {
-		_, err := w.sample(ctx, st)
+		_, err := w.samples.Sample(ctx, st)
 		return later, err
 	}
 	steps := []buildStep{
@@ -89,7 +90,7 @@ func (w *watch) building(ctx context.Context, st *ledger.State) (next, error) {
 		}},
 	}
 	if st.Layout.Shape == job.Latest {
-		steps = slices.Insert(steps, 1, buildStep{"keys", ledger.EventKeysCounted, "", func(ctx context.Context) error { return w.c.moved(ctx, st) }})
+		steps = slices.Insert(steps, 1, buildStep{"keys", ledger.EventKeysCounted, "", func(ctx context.Context) error { return w.samples.Moved(ctx, st) }})
 	}
 	err := w.during(ctx, st, func(ctx context.Context) error {
 		for _, s := range steps {
@@ -99,7 +100,7 @@ func (w *watch) building(ctx context.Context, st *ledger.State) (next, error) {
 		}
 		return nil
 	})
-	w.movedKnown = false
+	w.samples.ForgetKeys()
 	if err != nil {
 		if a, ok := ledger.Hopeless(err); ok {
 			return w.fail(ctx, st, a)
@@ -139,10 +140,10 @@ func (c *Controller) build(ctx context.Context, st *ledger.State, s buildStep) e
 }
 
 // unhealthy ends a candidate that met a record or a query that will fail for ever, and says what else needs a person.
-func (w *watch) unhealthy(ctx context.Context, st *ledger.State, s sampled) (next, error) {
-	if readiness.Fatal(s.fault.Kind) {
+func (w *watch) unhealthy(ctx context.Context, st *ledger.State, s sampling.Sample) (next, error) {
+	if readiness.Fatal(s.Fault.Kind) {
 		return w.fail(ctx, st, ledger.Answer{
-			Code: readiness.ExitCode(s.fault.Kind), Reason: reason.Fault(s.at, s.fault),
+			Code: readiness.ExitCode(s.Fault.Kind), Reason: reason.Fault(s.At, s.Fault),
 			Next: fmt.Sprintf("correct the job file, then kappactl deploy FILE; kappactl status %s names the record", st.Job),
 		})
 	}
@@ -150,14 +151,14 @@ func (w *watch) unhealthy(ctx context.Context, st *ledger.State, s sampled) (nex
 		return later, nil
 	}
 	code := job.ExitUnhealthy
-	if s.fault.Kind != job.FaultNone {
-		code = readiness.ExitCode(s.fault.Kind)
+	if s.Fault.Kind != job.FaultNone {
+		code = readiness.ExitCode(s.Fault.Kind)
 	}
 	noted := st.ExitCode != nil && (*st.ExitCode == int(job.ExitGap) || *st.ExitCode == int(job.ExitUnhealthy))
 	switch {
-	case s.verdict.Verdict == job.Unhealthy && (st.ExitCode == nil || *st.ExitCode != int(code)):
-		return w.blocked(ctx, st, ledger.Answer{Code: code, Reason: s.verdict.Reason, Next: w.cure(st, s)})
-	case s.verdict.Verdict != job.Unhealthy && s.verdict.Verdict != job.Unknown && noted:
+	case s.Verdict.Verdict == job.Unhealthy && (st.ExitCode == nil || *st.ExitCode != int(code)):
+		return w.blocked(ctx, st, ledger.Answer{Code: code, Reason: s.Verdict.Reason, Next: w.cure(st, s)})
+	case s.Verdict.Verdict != job.Unhealthy && s.Verdict.Verdict != job.Unknown && noted:
 		if st.State == job.Waiting && st.Phase == job.Verified { // its flip was refused, perhaps for what it still lacks
 			if lacks, err := w.c.survey(st).Lacks(ctx, st.LiveRef(), st.Ref()); err != nil || lacks {
 				return later, err
@@ -169,16 +170,16 @@ func (w *watch) unhealthy(ctx context.Context, st *ledger.State, s sampled) (nex
 }
 
 // cure is what to run next for a fault.
-func (w *watch) cure(st *ledger.State, s sampled) string {
-	if s.verdict.Reason.Trouble() {
+func (w *watch) cure(st *ledger.State, s sampling.Sample) string {
+	if s.Verdict.Reason.Trouble() {
 		return fmt.Sprintf("correct the cause; the deployment then continues: kappactl wait %s %s --for verified", st.Job, job.Number(st.Number))
 	}
 	again := fmt.Sprintf("kappactl abort %s %s, then kappactl deploy FILE", st.Job, job.Number(st.Number))
-	if s.fault.Kind == job.FaultArchive {
+	if s.Fault.Kind == job.FaultArchive {
 		return fmt.Sprintf("bring the file back, then kappactl resume %s %s, or: %s", st.Job, job.Number(st.Number), again)
 	}
-	if s.fault.Kind == job.FaultGap {
-		return fmt.Sprintf("kappactl resume %s %s --accept-gap %s:%d-%d, or: %s", st.Job, job.Number(st.Number), s.at, s.fault.From, s.fault.To, again)
+	if s.Fault.Kind == job.FaultGap {
+		return fmt.Sprintf("kappactl resume %s %s --accept-gap %s:%d-%d, or: %s", st.Job, job.Number(st.Number), s.At, s.Fault.From, s.Fault.To, again)
 	}
 	return again
 }

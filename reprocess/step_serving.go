@@ -11,6 +11,7 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/reprocess/readiness"
+	"github.com/kappactl/kappactl/reprocess/sampling"
 )
 
 // retireAgainAfter is how long an automatic retire that was refused waits.
@@ -18,11 +19,11 @@ const retireAgainAfter = time.Minute
 
 // serving watches a version that is live or standby: its timers, checks after the flip, and deployments that only flip.
 func (w *watch) serving(ctx context.Context, st *ledger.State) (next, error) {
-	s, err := w.sample(ctx, st)
+	s, err := w.samples.Sample(ctx, st)
 	if err != nil {
 		return done, err
 	}
-	if n, err := w.follow(ctx, st, s); n > 0 || err != nil {
+	if n, err := w.samples.Follow(ctx, st, s); n > 0 || err != nil {
 		return again, err
 	}
 	if err := w.indexed(ctx, st); err != nil {
@@ -44,12 +45,12 @@ func (w *watch) serving(ctx context.Context, st *ledger.State) (next, error) {
 }
 
 // flipOnly does a deployment that replays nothing: of a version that is standby, or of the live one whose view changes in place.
-func (w *watch) flipOnly(ctx context.Context, st *ledger.State, s sampled) (next, error) {
+func (w *watch) flipOnly(ctx context.Context, st *ledger.State, s sampling.Sample) (next, error) {
 	if !st.FlipOnly {
 		return later, nil
 	}
 	if !st.IsLive() {
-		return w.standbyDeployed(ctx, st, s.verdict.Verdict)
+		return w.standbyDeployed(ctx, st, s.Verdict.Verdict)
 	}
 	err := w.during(ctx, st, func(ctx context.Context) error { return w.c.apply(ctx, st) })
 	a, refused := ledger.AnswerOf(err)
@@ -116,7 +117,7 @@ func (w *watch) clean(ctx context.Context, st *ledger.State) (next, error) {
 		w.c.log(st).Warn("consumer group not deleted", "group", st.Ref().Group(of), "reason", err)
 	}
 	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := fence(ctx, tx, st); err != nil {
+		if err := ledger.Fence(ctx, tx, st); err != nil {
 			return err
 		}
 		if err := w.c.Speed.Remove(ctx, tx, st.Version()); err != nil {

@@ -90,12 +90,3 @@ func (w *watch) outset(ctx context.Context, st *ledger.State) (plan.Outset, erro
 func (c *Controller) survey(st *ledger.State) plan.Survey {
 	return plan.Survey{DB: c.Pool, Brokers: c.History.Reading(&st.Spec, c.Brokers), Positions: c.Speed, Serving: c.Serving, Now: c.Now()}
 }
-
-// fence locks the deployment under its claim, so that what the transaction writes is written by its only controller.
-func fence(ctx context.Context, tx *pg.Tx, st *ledger.State) error {
-	held, err := ledger.LockDeployment(ctx, tx, st.ID, st.Claim, "")
-	if err == nil && !held {
-		return ledger.ErrLost
-	}
-	return err
-}

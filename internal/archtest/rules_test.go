@@ -10,7 +10,7 @@ var allowed = map[string][]string{
 	// reprocess describes its work for the agent.
 	"reprocess": {
 		"internal/job", "internal/pg", "internal/agent", "internal/faultpoint", "internal/reason", "reprocess/ledger", "reprocess/checks",
-		"reprocess/plan", "reprocess/readiness", "reprocess/status", "internal/retry", "internal/gather", "batchlayer/generation",
+		"reprocess/plan", "reprocess/readiness", "reprocess/sampling", "reprocess/status", "internal/retry", "batchlayer/generation",
 	},
 	"serving": {"internal/job", "internal/pg", "internal/faultpoint", "internal/reach"},
 	"abtest":  {"internal/job", "internal/pg"},
@@ -32,7 +32,10 @@ var allowed = map[string][]string{
 	"reprocess/readiness": {"internal/job", "internal/reason"},
 	"reprocess/status":    {"internal/job", "internal/pg", "internal/reason", "reprocess/ledger", "reprocess/readiness", "reprocess/checks"},
 	"reprocess/plan":      {"internal/job", "internal/pg", "internal/reason", "reprocess/ledger", "reprocess/readiness"},
-	"reprocess/checks":    {"internal/job", "internal/pg", "internal/reason", "internal/reach", "reprocess/ledger"},
+	"reprocess/sampling": {
+		"internal/gather", "internal/job", "internal/pg", "internal/reason", "reprocess/ledger", "reprocess/plan", "reprocess/readiness",
+	},
+	"reprocess/checks": {"internal/job", "internal/pg", "internal/reason", "internal/reach", "reprocess/ledger"},
 
 	"internal/job":            {},
 	"internal/pg":             {},

@@ -154,6 +154,15 @@ func (s *Store) Deployment(ctx context.Context, id int64) (Deployment, error) {
 	return row.rendered(), nil
 }
 
+// Fence locks the deployment under its claim, so that what the transaction writes is written by its only controller.
+func Fence(ctx context.Context, tx *pg.Tx, st *State) error {
+	held, err := LockDeployment(ctx, tx, st.ID, st.Claim, "")
+	if err == nil && !held {
+		return ErrLost
+	}
+	return err
+}
+
 // NewestDeployment is the id of the deployment that governs a version; ErrNotFound when the version is unknown.
 func (s *Store) NewestDeployment(ctx context.Context, ref job.Ref) (int64, error) {
 	id, err := NewestDeployment(ctx, s.pool, string(ref.Job), int(ref.Number))

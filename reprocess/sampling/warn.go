@@ -1,4 +1,4 @@
-package reprocess
+package sampling
 
 import (
 	"context"
@@ -17,7 +17,7 @@ const agesEvery = time.Minute
 
 // age asks again how old the unread part of the logs is, when the version is behind and the last answer is old. What cannot be asked
 // stays unknown.
-func (w *watch) age(ctx context.Context, st *ledger.State, rows []readiness.Observation) error {
+func (w *Sampler) age(ctx context.Context, st *ledger.State, rows []readiness.Observation) error {
 	now := w.c.Now()
 	if !readiness.Behind(st.Phase, rows) {
 		w.ages = readiness.Ages{}
@@ -53,7 +53,7 @@ func (w *watch) age(ctx context.Context, st *ledger.State, rows []readiness.Obse
 }
 
 // warn finds and stores what a person should know of a version beside its verdict.
-func (w *watch) warn(ctx context.Context, st *ledger.State, rows []readiness.Observation, paces []ledger.Pace) error {
+func (w *Sampler) warn(ctx context.Context, st *ledger.State, rows []readiness.Observation, paces []ledger.Pace) error {
 	if err := w.alarmed(ctx, st); err != nil {
 		return err
 	}
@@ -72,12 +72,12 @@ func (w *watch) warn(ctx context.Context, st *ledger.State, rows []readiness.Obs
 	if err := w.sound(ctx, st, retention, expiry.Conclusive(st.Phase, rows, w.ages)); err != nil {
 		return err
 	}
-	warnings = slices.DeleteFunc(slices.Concat(warnings, ledger.SlowedBy(paces), moved, []reason.Reason{w.unindexed}), reason.Reason.IsZero)
+	warnings = slices.DeleteFunc(slices.Concat(warnings, ledger.SlowedBy(paces), moved, []reason.Reason{w.Unindexed}), reason.Reason.IsZero)
 	return w.noteWarnings(ctx, st, warnings)
 }
 
 // tombstones warns of deletes that a replay of a compacted topic may miss.
-func (w *watch) tombstones(st *ledger.State, e readiness.Expiry) []reason.Reason {
+func (w *Sampler) tombstones(st *ledger.State, e readiness.Expiry) []reason.Reason {
 	if st.Layout.Shape != job.Latest || st.Phase != job.Replaying && st.Phase != job.Building || st.FrozenAt == nil {
 		return nil
 	}
@@ -88,11 +88,11 @@ func (w *watch) tombstones(st *ledger.State, e readiness.Expiry) []reason.Reason
 	return out
 }
 
-// alarm is whether the last event about retention is a warning. Its owner is the watch.
+// alarm is whether the last event about retention is a warning. Its owner is the Sampler.
 type alarm struct{ read, on bool }
 
 // alarmed reads, once, whether the deployment's history ends with a warning of retention, by whichever controller.
-func (w *watch) alarmed(ctx context.Context, st *ledger.State) error {
+func (w *Sampler) alarmed(ctx context.Context, st *ledger.State) error {
 	if w.alarm.read {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (w *watch) alarmed(ctx context.Context, st *ledger.State) error {
 }
 
 // sound writes to a deployment's history, once, that retention deletes unread records, and once that it no longer does.
-func (w *watch) sound(ctx context.Context, st *ledger.State, warning reason.Reason, conclusive bool) error {
+func (w *Sampler) sound(ctx context.Context, st *ledger.State, warning reason.Reason, conclusive bool) error {
 	on := !warning.IsZero()
 	if on == w.alarm.on || !on && !conclusive {
 		return nil

@@ -1,4 +1,4 @@
-package reprocess
+package sampling
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// moved notes how many keys of an upsert the replay saw in more than one partition: Kafka keeps the order of a key's records within a
+// Moved notes how many keys of an upsert the replay saw in more than one partition: Kafka keeps the order of a key's records within a
 // partition only.
-func (c *Controller) moved(ctx context.Context, st *ledger.State) error {
-	keys, exact, err := c.Speed.Moved(ctx, c.Pool, st.Version())
+func (w *Sampler) Moved(ctx context.Context, st *ledger.State) error {
+	keys, exact, err := w.c.Speed.Moved(ctx, w.c.Pool, st.Version())
 	if err != nil || keys == 0 {
 		return err
 	}
@@ -21,13 +21,16 @@ func (c *Controller) moved(ctx context.Context, st *ledger.State) error {
 	}
 	e := st.Entry(ledger.EventWarning, reason.KeysMoved(keys, exact, by))
 	e.Detail = ledger.MovedKeys{Moved: keys, Exact: exact, By: by}
-	c.log(st).Warn(e.Message.Text())
-	return ledger.AddEvent(ctx, c.Pool, e)
+	w.c.log(st).Warn(e.Message.Text())
+	return ledger.AddEvent(ctx, w.c.Pool, e)
 }
+
+// ForgetKeys lets the next sample read again what is known of keys in several partitions.
+func (w *Sampler) ForgetKeys() { w.movedKnown = false }
 
 // keysMoved are the warnings of an upsert whose keys are, or may be, in more than one partition. They are read once, and
 // again after partitions were added.
-func (w *watch) keysMoved(ctx context.Context, st *ledger.State) ([]reason.Reason, error) {
+func (w *Sampler) keysMoved(ctx context.Context, st *ledger.State) ([]reason.Reason, error) {
 	if st.Layout.Shape != job.Latest || w.movedKnown {
 		return w.moved, nil
 	}

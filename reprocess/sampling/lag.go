@@ -1,4 +1,4 @@
-package reprocess
+package sampling
 
 import (
 	"context"
@@ -7,14 +7,14 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// lagSeries is what is stored of a deployment's lag, once it was read. Its owner is the watch.
+// lagSeries is what is stored of a deployment's lag, once it was read. Its owner is the Sampler.
 type lagSeries struct {
 	readiness.LagSeries
 	read bool
 }
 
 // keepLag adds what was sampled to the deployment's series when a point is due.
-func (w *watch) keepLag(ctx context.Context, st *ledger.State, rows []readiness.Observation) error {
+func (w *Sampler) keepLag(ctx context.Context, st *ledger.State, rows []readiness.Observation) error {
 	if st.State.Ended() || len(rows) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package reprocess
+package sampling
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// sampled is what one sample of a version shows.
-type sampled struct {
-	positions []job.Position
-	facts     []job.PartitionFacts // nil when the brokers did not answer
-	verdict   readiness.Judgement
-	fault     job.Fault // the first fault of a partition
-	at        job.Partition
+// Sample is what one sample of a version shows.
+type Sample struct {
+	Positions []job.Position
+	Facts     []job.PartitionFacts // nil when the brokers did not answer
+	Verdict   readiness.Judgement
+	Fault     job.Fault // the first fault of a partition
+	At        job.Partition
 }
 
-// sample reads how far a version is, positions first and the ends after, judges it and writes both down.
-func (w *watch) sample(ctx context.Context, st *ledger.State) (sampled, error) {
-	var out sampled
+// Sample reads how far a version is, positions first and the ends after, judges it and writes both down.
+func (w *Sampler) Sample(ctx context.Context, st *ledger.State) (Sample, error) {
+	var out Sample
 	var err error
-	if out.positions, err = w.positions(ctx, st.Ref()); err != nil {
+	if out.Positions, err = w.positions(ctx, st.Ref()); err != nil {
 		return out, err
 	}
 	live, liveDead, err := w.livePositions(ctx, st)
@@ -42,11 +42,11 @@ func (w *watch) sample(ctx context.Context, st *ledger.State) (sampled, error) {
 	if ctx.Err() != nil {
 		return out, ctx.Err()
 	}
-	out.facts = facts
-	rows := make([]readiness.Observation, 0, len(out.positions))
-	judged := make([]readiness.Judgement, 0, len(out.positions))
+	out.Facts = facts
+	rows := make([]readiness.Observation, 0, len(out.Positions))
+	judged := make([]readiness.Judgement, 0, len(out.Positions))
 	now := w.c.Now()
-	for _, p := range out.positions {
+	for _, p := range out.Positions {
 		s := readiness.Compose(st.Phase, st.PausedAt != nil, p, facts, why)
 		s.Queued, s.Live = queued, live[p.Partition]
 		t := w.track(p.Partition)
@@ -59,20 +59,20 @@ func (w *watch) sample(ctx context.Context, st *ledger.State) (sampled, error) {
 		}
 		judged = append(judged, j)
 		rows = append(rows, t.Observation(s, p.RecordTime, j))
-		if out.fault.Kind == job.FaultNone && s.Fault.Kind != job.FaultNone {
-			out.fault, out.at = s.Fault, s.Partition
+		if out.Fault.Kind == job.FaultNone && s.Fault.Kind != job.FaultNone {
+			out.Fault, out.At = s.Fault, s.Partition
 		}
 	}
 	paces, err := w.paces(ctx, st.Ref())
 	if err != nil {
 		return out, err
 	}
-	out.verdict = w.withTrouble(st, w.overall(st, now, judged, out.positions, liveDead), paces)
+	out.Verdict = w.WithTrouble(st, w.overall(st, now, judged, out.Positions, liveDead), paces)
 	return out, w.record(ctx, st, out, rows, paces)
 }
 
 // record writes a sample down.
-func (w *watch) record(ctx context.Context, st *ledger.State, of sampled, rows []readiness.Observation, paces []ledger.Pace) error {
+func (w *Sampler) record(ctx context.Context, st *ledger.State, of Sample, rows []readiness.Observation, paces []ledger.Pace) error {
 	if err := w.age(ctx, st, rows); err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (w *watch) record(ctx context.Context, st *ledger.State, of sampled, rows [
 		return err
 	}
 	// The verdict goes first: the samples tell how young it is, so it must never be older than they are.
-	down := of.fault.Kind != job.FaultNone && !ledger.Candidate(st.Phase)
-	if err := w.note(ctx, st, of.verdict, down); err != nil {
+	down := of.Fault.Kind != job.FaultNone && !ledger.Candidate(st.Phase)
+	if err := w.Note(ctx, st, of.Verdict, down); err != nil {
 		return err
 	}
 	if err := w.write(ctx, st, rows); err != nil {
@@ -91,7 +91,7 @@ func (w *watch) record(ctx context.Context, st *ledger.State, of sampled, rows [
 }
 
 // livePositions are those a candidate is compared with; none when live is down, for then it is no measure.
-func (w *watch) livePositions(ctx context.Context, st *ledger.State) (map[job.Partition]*int64, *readiness.Counts, error) {
+func (w *Sampler) livePositions(ctx context.Context, st *ledger.State) (map[job.Partition]*int64, *readiness.Counts, error) {
 	live := st.LiveRef()
 	if live == nil || st.IsLive() {
 		return nil, nil, nil
@@ -112,7 +112,7 @@ func (w *watch) livePositions(ctx context.Context, st *ledger.State) (map[job.Pa
 }
 
 // queued is why a replay has not begun: earlier ones use up the server's budget; zero when it may begin.
-func (w *watch) queued(ctx context.Context, st *ledger.State) (reason.Reason, error) {
+func (w *Sampler) queued(ctx context.Context, st *ledger.State) (reason.Reason, error) {
 	if st.Phase != job.Replaying {
 		return reason.Reason{}, nil
 	}
@@ -125,7 +125,7 @@ func (w *watch) queued(ctx context.Context, st *ledger.State) (reason.Reason, er
 }
 
 // seed takes over what an earlier controller saw, once.
-func (w *watch) seed(ctx context.Context, st *ledger.State) error {
+func (w *Sampler) seed(ctx context.Context, st *ledger.State) error {
 	if w.seeded {
 		return nil
 	}
@@ -164,7 +164,7 @@ func freshSeeds(seeds []ledger.SeedRow) bool {
 	return true
 }
 
-func (w *watch) track(p job.Partition) *readiness.Track {
+func (w *Sampler) track(p job.Partition) *readiness.Track {
 	t, ok := w.tracks[p]
 	if !ok {
 		t = &readiness.Track{}
@@ -174,7 +174,7 @@ func (w *watch) track(p job.Partition) *readiness.Track {
 }
 
 // overall judges the version and keeps since when it is within its limits.
-func (w *watch) overall(
+func (w *Sampler) overall(
 	st *ledger.State, now time.Time, judged []readiness.Judgement, positions []job.Position, live *readiness.Counts,
 ) readiness.Judgement {
 	ok := len(judged) > 0
@@ -196,7 +196,7 @@ func (w *watch) overall(
 
 // tooManyDead is why a version with too many dead letters is unhealthy: a candidate by all of them and beside live, another
 // by those of the last minutes.
-func (w *watch) tooManyDead(st *ledger.State, now time.Time, positions []job.Position, live *readiness.Counts) reason.Reason {
+func (w *Sampler) tooManyDead(st *ledger.State, now time.Time, positions []job.Position, live *readiness.Counts) reason.Reason {
 	n := readiness.Counts{At: now}
 	for _, p := range positions {
 		n.Add(p)
@@ -208,14 +208,14 @@ func (w *watch) tooManyDead(st *ledger.State, now time.Time, positions []job.Pos
 	return readiness.TooManyDeadLetters(st.Ref(), st.Spec.Source.OnError.Max, n, live, ledger.Candidate(st.Phase) && st.Phase.Consumes())
 }
 
-// follow gives partitions that appeared since a place to start from, their first offset.
-func (w *watch) follow(ctx context.Context, st *ledger.State, s sampled) (int, error) {
-	fresh := readiness.Appeared(s.positions, s.facts)
+// Follow gives partitions that appeared since a place to start from, their first offset.
+func (w *Sampler) Follow(ctx context.Context, st *ledger.State, s Sample) (int, error) {
+	fresh := readiness.Appeared(s.Positions, s.Facts)
 	if len(fresh) == 0 {
 		return 0, nil
 	}
 	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := fence(ctx, tx, st); err != nil {
+		if err := ledger.Fence(ctx, tx, st); err != nil {
 			return err
 		}
 		if st.Phase == job.Replaying {
@@ -231,6 +231,6 @@ func (w *watch) follow(ctx context.Context, st *ledger.State, s sampled) (int, e
 		}
 		return ledger.AddEvent(ctx, tx, st.Entry(ledger.EventPartition, reason.PartitionsAdded(len(fresh))))
 	})
-	w.movedKnown = false // the warnings read it anew
+	w.ForgetKeys()
 	return len(fresh), err
 }
