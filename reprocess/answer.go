@@ -48,7 +48,7 @@ func (c *Controller) act(ctx context.Context, a ledger.Actor, verb ledger.Verb, 
 	default:
 		err = ledger.UnknownVerb(verb)
 	}
-	if errors.Is(err, errDryRun) {
+	if errors.Is(err, pg.ErrDryRun) {
 		return a.Answer(ctx, c.Pool, reason.Reason{}, "")
 	}
 	return err

@@ -50,7 +50,7 @@ func (f *flip) release(ctx context.Context) {
 
 // commit runs the transaction of a flip.
 func (f *flip) commit(ctx context.Context, in func(context.Context, *pg.Tx) error) error {
-	err := f.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return in(ctx, tx) })
+	err := f.c.Pool.Try(ctx, f.args.DryRun, func(tx *pg.Tx) error { return in(ctx, tx) })
 	if err != nil {
 		return f.c.lockTrouble(ctx, "view", f.st.View(), err)
 	}
@@ -191,7 +191,7 @@ func (f *flip) record(ctx context.Context, tx *pg.Tx, kind ledger.EventKind, nex
 	return f.actor.Answer(ctx, tx, f.outcome, next)
 }
 
-// switchView ends the barrier and makes the view read the version; a dry run ends here.
+// switchView ends the barrier and makes the view read the version.
 func (f *flip) switchView(ctx context.Context, tx *pg.Tx, j ledger.JobRow) error {
 	if f.by != "" {
 		if err := f.c.Speed.Release(ctx, tx, f.by); err != nil {
@@ -200,9 +200,6 @@ func (f *flip) switchView(ctx context.Context, tx *pg.Tx, j ledger.JobRow) error
 	}
 	if err := f.c.switchView(ctx, tx, f.st, j); err != nil {
 		return err
-	}
-	if f.args.DryRun {
-		return errDryRun
 	}
 	f.c.hit(FaultPromoteFlipping)
 	return nil

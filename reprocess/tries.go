@@ -34,19 +34,11 @@ func (c *Controller) until(ctx context.Context, verb ledger.Verb, ref job.Ref, t
 	}
 }
 
-// errDryRun ends the transaction of an act that was only to be tried: nothing stood in its way.
-var errDryRun = errors.New("dry run")
-
 // overRows repeats a transaction on rows of a job that others lock or move at the same moment, as agents do when they renew leases. A
 // dry run rolls it back at its end.
 func (c *Controller) overRows(ctx context.Context, verb ledger.Verb, ref job.Ref, args ledger.Args, act func(*pg.Tx) error) error {
 	return c.until(ctx, verb, ref, func(ctx context.Context) error {
-		err := c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-			if err := act(tx); err != nil || !args.DryRun {
-				return err
-			}
-			return errDryRun
-		})
+		err := c.Pool.Try(ctx, args.DryRun, act)
 		if pg.Retryable(err) {
 			err = &tryAgain{why: reason.RowsInUse(), err: err}
 		}

@@ -109,20 +109,12 @@ func (o scheduleOptions) would() string {
 
 // try runs f in a transaction, which a dry run rolls back.
 func (o scheduleOptions) try(ctx context.Context, c *client, f func(*pg.Tx) error) error {
-	err := c.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := f(tx); err != nil || !o.dryRun {
-			return err
-		}
-		return errTried
-	})
-	if errors.Is(err, errTried) {
+	err := c.pool.Try(ctx, o.dryRun, f)
+	if errors.Is(err, pg.ErrDryRun) {
 		return nil
 	}
 	return err
 }
-
-// errTried rolls a dry run back.
-var errTried = errors.New("tried")
 
 // followed is the schedule that agents follow.
 func (o scheduleOptions) followed(ctx context.Context, db pg.DB) (schedule.Status, error) {

@@ -3,6 +3,7 @@ package pg
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
@@ -149,6 +150,19 @@ const (
 // ReadCommitted runs f in a READ COMMITTED transaction and commits if f returns nil.
 func (p *Pool) ReadCommitted(ctx context.Context, f func(*Tx) error) error {
 	return p.in(ctx, readCommitted, f)
+}
+
+// ErrDryRun is the result of a transaction that was rolled back because it was only to be tried: nothing prevented it.
+var ErrDryRun = errors.New("dry run")
+
+// Try is ReadCommitted, unless dry: what f did is then rolled back, and the result is ErrDryRun when f returns nil.
+func (p *Pool) Try(ctx context.Context, dry bool, f func(*Tx) error) error {
+	return p.ReadCommitted(ctx, func(tx *Tx) error {
+		if err := f(tx); err != nil || !dry {
+			return err
+		}
+		return ErrDryRun
+	})
 }
 
 // Snapshot runs f in a REPEATABLE READ transaction, whose statements all use the snapshot of its first one.

@@ -32,9 +32,6 @@ type Deploy struct {
 	ages readiness.Ages
 }
 
-// errPlanned rolls a staging back.
-var errPlanned = errors.New("planned")
-
 // Sources are what a plan asks.
 type Sources struct {
 	Brokers   Brokers
@@ -60,13 +57,8 @@ func (s *Store) Plan(ctx context.Context, in Staging, from Sources, now time.Tim
 		}
 		return err
 	}
-	err := s.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := s.planStage(ctx, tx, in, &p); err != nil {
-			return err
-		}
-		return errPlanned
-	})
-	if err = refused(err); err != nil && !errors.Is(err, errPlanned) {
+	err := s.pool.Try(ctx, true, func(tx *pg.Tx) error { return s.planStage(ctx, tx, in, &p) })
+	if err = refused(err); err != nil && !errors.Is(err, pg.ErrDryRun) {
 		return Deploy{}, fmt.Errorf("plan %s: %w", in.Spec.Job, err)
 	}
 	p.Job = in.Spec.Job
