@@ -13,6 +13,10 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
+// Version is that of the decoder. It rises when a record may be decoded to other values, or rejected otherwise, than before: what was
+// kept of its results is then not used any more.
+const Version = 1
+
 // rowColumn is the only column of a batch.
 const rowColumn = "r"
 
@@ -198,16 +202,21 @@ func (d *Decoder) Take() arrow.RecordBatch {
 	for i := range d.fields {
 		children[i] = d.fields[i].take()
 	}
-	data := array.NewData(d.schema.Field(0).Type, d.length, []*memory.Buffer{nil}, children, 0, 0)
+	batch := d.Batch(children, d.length)
+	d.length = 0
+	return batch
+}
+
+// Batch makes a batch of the decoder's schema from its fields, of n values each. It takes over the fields.
+func (d *Decoder) Batch(fields []arrow.ArrayData, n int) arrow.RecordBatch {
+	data := array.NewData(d.schema.Field(0).Type, n, []*memory.Buffer{nil}, fields, 0, 0)
 	defer data.Release()
-	for _, c := range children {
-		c.Release()
+	for _, f := range fields {
+		f.Release()
 	}
 	row := array.NewStructData(data)
 	defer row.Release()
-	batch := array.NewRecordBatch(d.schema, []arrow.Array{row}, int64(d.length))
-	d.length = 0
-	return batch
+	return array.NewRecordBatch(d.schema, []arrow.Array{row}, int64(n))
 }
 
 // Close discards the current batch.

@@ -10,6 +10,12 @@ func (d *Decoder) appendTombstone(rec *kgo.Record) *Reject {
 	if r := judge(rec); r != nil {
 		return r
 	}
+	d.AppendNull(rec)
+	return nil
+}
+
+// AppendNull adds a row in which every declared column is NULL, whatever the record's value is.
+func (d *Decoder) AppendNull(rec *kgo.Record) {
 	for i := range d.fields {
 		if f := &d.fields[i]; f.source >= 0 {
 			f.append(&cell{null: true})
@@ -18,5 +24,4 @@ func (d *Decoder) appendTombstone(rec *kgo.Record) *Reject {
 		}
 	}
 	d.length++
-	return nil
 }
