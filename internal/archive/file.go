@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/parquet"
 	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -44,12 +45,12 @@ func NewFile(r parquet.ReaderAtSeeker) (*File, error) {
 
 // openParquet reads the Parquet footer; the library panics on some damaged files.
 func openParquet(r parquet.ReaderAtSeeker) (_ *file.Reader, err error) {
-	defer caught(&err)
+	defer Caught(&err)
 	return file.NewParquetReader(r)
 }
 
-// caught turns a panic of the Parquet library over damaged bytes into an error.
-func caught(err *error) {
+// Caught turns a panic of the Parquet library over damaged bytes into an error.
+func Caught(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the file is damaged: %v", p)
 	}
@@ -78,7 +79,7 @@ func (f *File) WithTypes() { f.types = true }
 
 // Next returns up to most records, at least one; io.EOF after the last.
 func (f *File) Next(most int) (_ []*kgo.Record, err error) {
-	defer caught(&err)
+	defer Caught(&err)
 	for {
 		if f.rows == nil {
 			if f.group == f.reader.NumRowGroups() {
@@ -108,16 +109,21 @@ func (f *File) Next(most int) (_ []*kgo.Record, err error) {
 
 // passed reports whether a row group holds only records before the offset that was sought.
 func (f *File) passed(group int) bool {
-	chunk, err := f.reader.MetaData().RowGroup(group).ColumnChunk(columnOffset)
+	last, known := LastOffset(f.reader.MetaData().RowGroup(group), columnOffset)
+	return known && last < f.from
+}
+
+// LastOffset is the last offset of a row group, by the statistics of the column that holds the offsets.
+func LastOffset(group *metadata.RowGroupMetaData, column int) (last int64, known bool) {
+	chunk, err := group.ColumnChunk(column)
 	if err != nil {
-		return false
+		return 0, false
 	}
 	stats, err := chunk.Statistics()
 	if err != nil || stats == nil || !stats.HasMinMax() {
-		return false
+		return 0, false
 	}
-	last, ok := offsetOf(stats.EncodeMax())
-	return ok && last < f.from
+	return offsetOf(stats.EncodeMax())
 }
 
 func (f *File) wanted(records []*kgo.Record) []*kgo.Record {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -74,8 +76,24 @@ func Merge(ctx context.Context, l Location, temp, cluster string, files []FileRo
 }
 
 // mergeFile adds the records of one file.
-func mergeFile(ctx context.Context, l Location, temp string, row FileRow, to *Writer, memory int) (err error) {
-	local, err := os.CreateTemp(temp, "merge-*.parquet")
+func mergeFile(ctx context.Context, l Location, temp string, row FileRow, to *Writer, memory int) error {
+	return Records(ctx, l, temp, row, func(records []*kgo.Record) error {
+		for _, r := range records {
+			if err := to.Add(r); err != nil {
+				return err
+			}
+		}
+		if to.Buffered() >= memory {
+			return to.Flush()
+		}
+		return nil
+	})
+}
+
+// Records hands the records of a file to f, in the order of offsets, some at a time. temp is a folder for a copy. The error is that
+// of Fetch, or of f.
+func Records(ctx context.Context, l Location, temp string, row FileRow, f func([]*kgo.Record) error) (err error) {
+	local, err := os.CreateTemp(temp, "copy-*.parquet")
 	if err != nil {
 		return err
 	}
@@ -83,29 +101,22 @@ func mergeFile(ctx context.Context, l Location, temp string, row FileRow, to *Wr
 	if err := Fetch(ctx, l, row, local); err != nil {
 		return err
 	}
-	f, err := NewFile(local)
+	file, err := NewFile(local)
 	if err != nil {
 		return &DamagedError{Range: row.Range, Location: row.Location, Name: row.Name, Why: err.Error(), Err: err}
 	}
-	f.WithTypes()
-	most := f.Rows(chunkBytes)
+	file.WithTypes()
+	most := file.Rows(chunkBytes)
 	for {
-		records, err := f.Next(most)
+		records, err := file.Next(most)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read archive file %s: %w", shelved(row), err)
 		}
-		for _, r := range records {
-			if err := to.Add(r); err != nil {
-				return err
-			}
-		}
-		if to.Buffered() >= memory {
-			if err := to.Flush(); err != nil {
-				return err
-			}
+		if err := f(records); err != nil {
+			return err
 		}
 	}
 }

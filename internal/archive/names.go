@@ -21,6 +21,9 @@ func FileName(p job.Partition, r job.Range, sha256 []byte) string {
 // Folder is where the files of a topic are, below their location: TOPIC/TOPIC-ID.
 func Folder(topic string, id job.TopicID) string { return path.Join(topic, id.String()) }
 
+// TypedFolder begins the names of the folders in that of a topic that hold typed columns, see internal/typed.
+const TypedFolder = "typed-"
+
 var namePattern = regexp.MustCompile(`^([^/]+)/([0-9a-f-]{36})/([0-9]{1,10})/([0-9]{1,19})-([0-9]{1,19})-([0-9a-f]{16})\.parquet$`)
 
 // ParseName reads what FileName wrote; ok is false for every other name.

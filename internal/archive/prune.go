@@ -61,10 +61,12 @@ func (Store) Unlist(ctx context.Context, tx *pg.Tx, p Prune) ([]Unlisted, error)
 		return nil, fmt.Errorf("prune the archive of %s: %w", p.of.Of(), err)
 	}
 	out, err := pg.Collect(ctx, tx, pgx.RowToStructByPos[Unlisted], `WITH gone AS (DELETE FROM kappactl.archive_file
-			WHERE topic_id = @topic_id::uuid AND partition = @partition AND from_offset < @to RETURNING location, name),
+			WHERE topic_id = @topic_id::uuid AND partition = @partition AND from_offset < @to
+			RETURNING topic_id, partition, from_offset, location, name),
 		replaced AS (DELETE FROM kappactl.archive_replaced
 			WHERE topic_id = @topic_id::uuid AND partition = @partition AND to_offset <= @to RETURNING location, name)
-		SELECT location, name FROM gone WHERE name <> '' UNION ALL SELECT location, name FROM replaced`, args)
+		SELECT location, name FROM gone WHERE name <> '' UNION ALL SELECT location, name FROM replaced
+		UNION ALL SELECT g.location, t.name FROM gone g JOIN kappactl.archive_typed t USING (topic_id, partition, from_offset)`, args)
 	if err != nil {
 		return nil, fmt.Errorf("prune the archive of %s: %w", p.of.Of(), err)
 	}

@@ -33,7 +33,10 @@ func (s Store) Replace(ctx context.Context, pool *pg.Pool, p Position, files []F
 		}
 		tag, err := tx.Exec(ctx, `WITH gone AS (DELETE FROM kappactl.archive_file
 				WHERE topic_id = @topic_id::uuid AND partition = @partition AND from_offset >= @from AND to_offset <= @to AND name = ANY (@names)
-				RETURNING topic_id, partition, from_offset, to_offset, location, name)
+				RETURNING topic_id, partition, from_offset, to_offset, location, name),
+			typed AS (INSERT INTO kappactl.archive_replaced (topic_id, partition, from_offset, to_offset, location, name, delete_at)
+				SELECT topic_id, partition, from_offset, g.to_offset, g.location, t.name, clock_timestamp() + @keep::interval
+				FROM gone g JOIN kappactl.archive_typed t USING (topic_id, partition, from_offset))
 			INSERT INTO kappactl.archive_replaced (topic_id, partition, from_offset, to_offset, location, name, delete_at)
 			SELECT topic_id, partition, from_offset, to_offset, location, name, clock_timestamp() + @keep::interval FROM gone`,
 			pgx.NamedArgs{

@@ -84,6 +84,16 @@ func (s *Shelf) take(ctx context.Context, f FileRow) (*book, error) {
 	return nil, b.err
 }
 
+// Copy is a verified copy of a file, which is fetched at its first use. It waits while other files in use fill the shelf. give ends its
+// use. Errors are those of Fetch and CheckMarker.
+func (s *Shelf) Copy(ctx context.Context, f FileRow) (_ *io.SectionReader, give func(), err error) {
+	b, err := s.take(ctx, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	return b.section(), func() { s.give(f, b) }, nil
+}
+
 // reserve finds or adds the book, with one more user.
 func (s *Shelf) reserve(ctx context.Context, f FileRow) (b *book, isNew bool, err error) {
 	for {

@@ -30,7 +30,8 @@ type Verified struct {
 // pageOfFiles is how many rows of the manifest are read at once.
 const pageOfFiles = 1000
 
-// Verify reads every file of a partition's archive again: hash, footer, number of records, and whether the ranges are contiguous.
+// Verify reads every file of a partition's archive again: hash, footer, number of records, and whether the ranges are contiguous; of
+// typed columns size and hash.
 // found gets what is wrong. temp is a folder for one file at a time.
 func (s Store) Verify(
 	ctx context.Context, db pg.DB, locations *Locations, of Status, temp string, found func(Finding),
@@ -61,6 +62,9 @@ func (s Store) Verify(
 			case Missing(err):
 				note(f.Range, f.Location+"/"+f.Name, "it is not there")
 			case err != nil:
+				return out, err
+			}
+			if err := s.verifyTyped(ctx, db, locations, f, func(file, cause string) { note(f.Range, file, cause) }); err != nil {
 				return out, err
 			}
 			out.Files, out.Records, out.Bytes = out.Files+1, out.Records+f.Records, out.Bytes+f.Bytes
@@ -114,12 +118,16 @@ func (s Store) Orphans(ctx context.Context, db pg.DB, at *Locations, a Archive) 
 	if err != nil {
 		return nil, err
 	}
+	typed, err := s.typedNames(ctx, db, a)
+	if err != nil {
+		return nil, err
+	}
 	var out []Entry
 	for e, err := range l.List(ctx, Folder(a.Topic, a.TopicID)) {
 		if err != nil {
 			return nil, fmt.Errorf("list the files of the archive of %s at %s: %w", a.Topic, a.Location, err)
 		}
-		if replaced[e.Name] {
+		if replaced[e.Name] || typed[e.Name] {
 			continue
 		}
 		p, r, _, ok := ParseName(e.Name)

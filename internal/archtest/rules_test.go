@@ -16,7 +16,7 @@ var allowed = map[string][]string{
 	"abtest":  {"internal/job", "internal/pg"},
 	"speedlayer": {
 		"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg", "internal/faultpoint", "internal/retry", "internal/archive",
-		"internal/gather", "internal/reason",
+		"internal/gather", "internal/reason", "internal/typed",
 	},
 	"batchlayer": {
 		"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg", "internal/faultpoint", "internal/archive",
@@ -49,6 +49,7 @@ var allowed = map[string][]string{
 	"internal/format":         {"internal/job"},
 	"internal/kafka":          {"internal/job", "internal/retry"},
 	"internal/archive":        {"internal/job", "internal/kafka", "internal/pg", "internal/faultpoint", "internal/retry"},
+	"internal/typed":          {"internal/archive", "internal/format", "internal/job", "internal/kafka", "internal/pg"},
 	"internal/config":         {"internal/job", "internal/yamledit"},
 	"internal/yamledit":       {},
 	"internal/gather":         {"internal/pg", "internal/retry"},

@@ -517,6 +517,21 @@ CREATE TRIGGER removed AFTER DELETE ON kappactl.archive_file
     REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION kappactl.archive_total();
 CREATE INDEX archive_gap ON kappactl.archive_file (topic_id, partition, from_offset) INCLUDE (to_offset) WHERE name = '';
 
+-- written by internal/typed: the declared columns of archived files as they are decoded, at the location of the file. A row may be
+-- deleted at any time.
+CREATE TABLE kappactl.archive_typed (
+    topic_id     uuid NOT NULL,
+    partition    integer NOT NULL,
+    from_offset  bigint NOT NULL,
+    fingerprint  text NOT NULL,                   -- of the decoder and the columns
+    name         text NOT NULL,
+    bytes        bigint NOT NULL,
+    sha256       bytea NOT NULL,
+    published_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (topic_id, partition, from_offset, fingerprint),
+    FOREIGN KEY (topic_id, partition, from_offset) REFERENCES kappactl.archive_file (topic_id, partition, from_offset) ON DELETE CASCADE
+);
+
 -- Files whose records are in a larger one. They are deleted later: a restored database may still name them.
 CREATE TABLE kappactl.archive_replaced (
     topic_id    uuid NOT NULL,
