@@ -117,11 +117,13 @@ type newest struct {
 	seen bool
 }
 
-func (n *newest) see(rec *kgo.Record) {
-	if n.seen && !rec.Timestamp.After(n.at) || rec.Timestamp.UnixMilli() < 0 || rec.Timestamp.After(latestTime) {
+func (n *newest) see(rec *kgo.Record) { n.note(rec.Timestamp) }
+
+func (n *newest) note(t time.Time) {
+	if n.seen && !t.After(n.at) || t.UnixMilli() < 0 || t.After(latestTime) {
 		return
 	}
-	n.at, n.seen = rec.Timestamp, true
+	n.at, n.seen = t, true
 }
 
 // time is nil when no record had one.

@@ -11,6 +11,7 @@ import (
 	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/internal/typed"
 )
 
 const cannotFetch = "the broker does not answer a fetch"
@@ -31,16 +32,39 @@ type chunk struct {
 	next    int64
 	epoch   int32
 	bytes   int
+	typed   *typed.Chunk // what is decoded already; records are then those that the decoder is to reject again. nil: nothing is
 }
 
-// fetch reads a segment from its start to its end by position and hands each piece to out. It ends early when done says
-// so or when the records turn out to be more than a segment should hold.
-func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out func(chunk) error) error {
+// fetch reads a segment from its start to its end by position and hands each piece to out. It ends early when done returns true or
+// when the records turn out to be more than a segment should hold. decoded is asked for each piece first; false: it does not have it.
+func (w *worker) fetch(
+	ctx context.Context, g segment, decoded func(context.Context, kafka.Cursor) (chunk, bool, error), done func() bool, out func(chunk) error,
+) error {
 	at := kafka.Cursor{Partition: g.partition, Next: g.FromOffset, LeaderEpoch: g.LeaderEpoch, Known: g.ToOffset}
 	began, answered := w.Now(), w.Now()
 	partition := g.partition.String()
 	defer w.troubles.works(fetching(partition))
-	for unpacked := 0; at.Next < g.ToOffset && unpacked < w.unpacked && !done() && (at.Next == g.FromOffset || w.Now().Sub(began) < maxReading); {
+	unpacked := 0
+	hand := func(c chunk) error {
+		answered = w.Now()
+		if err := w.slow(ctx, c.bytes); err != nil {
+			return err
+		}
+		at.Next, at.LeaderEpoch = c.next, c.epoch
+		unpacked += c.bytes
+		return out(c)
+	}
+	for at.Next < g.ToOffset && unpacked < w.unpacked && !done() && (at.Next == g.FromOffset || w.Now().Sub(began) < maxReading) {
+		c, ok, err := decoded(ctx, at)
+		if err == nil && ok {
+			err = hand(c)
+		}
+		if err != nil {
+			return err
+		}
+		if ok {
+			continue
+		}
 		fetched, err := w.fetcher.Fetch(ctx, []kafka.Cursor{at})
 		if err != nil {
 			return err
@@ -52,25 +76,26 @@ func (w *worker) fetch(ctx context.Context, g segment, done func() bool, out fun
 				}
 				continue
 			}
-			answered = w.Now()
 			w.quiet.over(cannotFetch)
 			w.troubles.works(fetching(partition))
-			c := within(f, g.ToOffset)
-			if err := w.throttle.take(ctx, c.bytes); err != nil {
+			if err := hand(within(f, g.ToOffset)); err != nil {
 				return err
 			}
-			if err := w.pace.ease(ctx); err != nil {
-				return err
-			}
-			w.pace.read.Add(int64(c.bytes))
-			if err := out(c); err != nil {
-				return err
-			}
-			at.Next, at.LeaderEpoch = c.next, c.epoch
-			unpacked += c.bytes
 		}
 	}
 	return ctx.Err()
+}
+
+// slow keeps to replay.max_rate and to what the database bears, and counts what was read.
+func (w *worker) slow(ctx context.Context, bytes int) error {
+	if err := w.throttle.take(ctx, bytes); err != nil {
+		return err
+	}
+	if err := w.pace.ease(ctx); err != nil {
+		return err
+	}
+	w.pace.read.Add(int64(bytes))
+	return nil
 }
 
 // unanswered decides what an answer with an error means for the segment: nil, it is asked again.

@@ -71,7 +71,7 @@ func (w *worker) probeAll(
 ) (reached int64, err error) {
 	var held []*kgo.Record
 	size := 0
-	err = w.fetch(ctx, g, func() bool { return false }, func(c chunk) error {
+	err = w.fetch(ctx, g, raw, func() bool { return false }, func(c chunk) error {
 		held, size, reached = append(held, c.records...), size+c.bytes, c.next
 		if len(held) < batchRecords && size < batchBytes {
 			return nil

@@ -3,6 +3,7 @@ package speedlayer
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -11,6 +12,7 @@ import (
 	"github.com/kappactl/kappactl/internal/faultpoint"
 	"github.com/kappactl/kappactl/internal/format"
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/typed"
 )
 
 const (
@@ -62,7 +64,7 @@ func (s *stream) open(ctx context.Context) {
 		defer close(chunks)
 		s.reading.start()
 		defer s.reading.stop()
-		return s.fetch(ctx, s.segment, s.heavy.Load, func(c chunk) error {
+		return s.fetch(ctx, s.segment, s.decoded, s.heavy.Load, func(c chunk) error {
 			s.reading.stop()
 			defer s.reading.start()
 			select {
@@ -108,6 +110,9 @@ func (s *stream) pull() (arrow.RecordBatch, error) {
 func (s *stream) decode(ctx context.Context, in <-chan chunk) error {
 	var letterBytes int64
 	for c := range in {
+		if err := s.pass(ctx, c.typed); err != nil {
+			return err
+		}
 		s.decoding.start()
 		for _, rec := range c.records {
 			reject := s.append(rec)
@@ -144,6 +149,16 @@ func (s *stream) decode(ctx context.Context, in <-chan chunk) error {
 	return nil
 }
 
+// pass hands on what was decoded already.
+func (s *stream) pass(ctx context.Context, c *typed.Chunk) error {
+	if c == nil || c.Batch == nil {
+		return nil
+	}
+	s.tally.records, s.tally.bytes = s.tally.records+c.Records, s.tally.bytes+c.Bytes
+	s.tally.newest.note(time.UnixMilli(c.Newest))
+	return s.give(ctx, c.Batch)
+}
+
 // full says that a batch should be handed on.
 func full(d *format.Decoder) bool { return d.Len() >= batchRecords || d.Size() >= batchBytes }
 
@@ -154,8 +169,10 @@ func (s *stream) append(rec *kgo.Record) *format.Reject {
 	return s.decoder.Append(rec)
 }
 
-func (s *stream) send(ctx context.Context) error {
-	b := s.decoder.Take()
+func (s *stream) send(ctx context.Context) error { return s.give(ctx, s.decoder.Take()) }
+
+// give hands a batch to the statement.
+func (s *stream) give(ctx context.Context, b arrow.RecordBatch) error {
 	s.hit(faultpoint.SegmentReading)
 	select {
 	case s.batches <- b:

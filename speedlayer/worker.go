@@ -21,6 +21,7 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/retry"
+	"github.com/kappactl/kappactl/internal/typed"
 )
 
 // replay is the work of one run on the segments of a target.
@@ -39,6 +40,7 @@ type worker struct {
 	*replay
 	client  *kgo.Client
 	fetcher *archive.Reader
+	typed   *typed.Reader
 	session *query.Session
 	decoder *format.Decoder
 	finder  *finder
@@ -146,6 +148,9 @@ func (w *worker) open(ctx context.Context) (err error) {
 	if w.decoder, err = format.New(w.spec.Source, w.compiled.Fields); err != nil {
 		return err
 	}
+	if err := w.openTyped(); err != nil {
+		return err
+	}
 	if w.session, err = query.Open(ctx, w.Engine.session()); err != nil {
 		return err
 	}
@@ -162,6 +167,9 @@ func (w *worker) close() {
 	}
 	if w.decoder != nil {
 		w.decoder.Close()
+	}
+	if w.typed != nil {
+		w.typed.Rest()
 	}
 	if w.client != nil {
 		w.fetcher.Close()
@@ -193,6 +201,7 @@ func (w *worker) one(ctx context.Context) (found bool, err error) {
 	}
 	w.fetcher.Prefer(w.replayPolicy())
 	defer w.fetcher.Rest()
+	defer w.typed.Rest()
 	err = w.attempt(within, *g, nil)
 	if ofData(err) || costly(err) && g.length() < splittable {
 		err = w.sift(within, *g, err)
