@@ -25,7 +25,8 @@ func newArchive(a *app) *cobra.Command {
 	}
 	asGroup(cmd)
 	cmd.AddCommand(newArchiveStatus(a, runArchiveStatus), newArchiveList(a, runArchiveList), newArchiveVerify(a, runArchiveVerify),
-		newArchiveRebuild(a, runArchiveRebuild), newArchiveResume(a, runArchiveResume), newArchivePrune(a, runArchivePrune))
+		newArchiveRebuild(a, runArchiveRebuild), newArchiveResume(a, runArchiveResume), newArchivePrune(a, runArchivePrune),
+		newArchiveType(a, runArchiveType))
 	return cmd
 }
 

@@ -111,7 +111,7 @@ func asking(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"abort": {"pageviews"}, "adopt": {"pageviews", "--view", "public.x"}, "check": {pageviews(), "--require-merge-check"},
 		"archive list": nil, "archive prune": {"--before", "2026-01-01", "--yes"}, "archive rebuild": {"pageviews"}, "archive status": nil,
-		"archive resume": {"pageviews"}, "archive verify": nil,
+		"archive resume": {"pageviews"}, "archive type": {"pageviews"}, "archive verify": nil,
 		"batch cancel": {"pageviews"}, "batch list": {"pageviews"}, "batch rollback": {"pageviews", "3"}, "batch run": {"pageviews"},
 		"compare":         {"pageviews"},
 		"batch status":    {"pageviews"},

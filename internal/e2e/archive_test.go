@@ -162,6 +162,15 @@ func TestArchiveCommands(t *testing.T) {
 	if text := w.ok("doctor"); !strings.Contains(text, "archive of "+topic) {
 		t.Errorf("doctor does not show the archive:\n%s", text)
 	}
+	var typed struct{ Files, Records, Removed int64 }
+	if w.into(&typed, "archive", "type", "clicks"); typed.Files == 0 || typed.Records != 2000 || typed.Removed != 0 {
+		t.Errorf("archive type: %+v", typed)
+	}
+	var whole verifiedArchive
+	if w.into(&whole, "archive", "verify", topic, "--orphans"); !whole.OK || len(whole.Orphans) > 0 {
+		t.Errorf("with typed columns: %+v", whole)
+	}
+	w.code(2, "archive", "type", "clicks", "v9")
 	if err := os.Rename(filepath.Join(w.dir, "archive"), filepath.Join(w.dir, "unmounted")); err != nil {
 		t.Fatal(err)
 	}
@@ -200,5 +209,7 @@ func TestArchiveCommands(t *testing.T) {
 	if len(files) != 0 {
 		t.Errorf("%d files are left", len(files))
 	}
-	w.ok("archive", "verify", topic)
+	if w.into(&v, "archive", "verify", topic, "--orphans"); !v.OK || len(v.Orphans) > 0 {
+		t.Errorf("after prune: %+v", v)
+	}
 }
