@@ -2,6 +2,7 @@ package batchlayer
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/kappactl/kappactl/batchlayer/generation"
@@ -33,6 +34,17 @@ type Generation struct {
 	ExitCode   *int               `json:"exit_code"`
 	Progress   *Progress          `json:"progress"` // of one that is being built
 	Dropped    bool               `json:"-"`        // its rows are gone
+}
+
+// Kind is how a generation was computed, in words.
+func (g Generation) Kind() string {
+	switch {
+	case g.Base != nil:
+		return fmt.Sprintf("on %d", *g.Base)
+	case g.Generation == 0:
+		return "replay"
+	}
+	return "full"
 }
 
 // Share is the part of the offsets that is read, from 0 to 1.

@@ -14,6 +14,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/internal/tui"
 	"github.com/kappactl/kappactl/reprocess/status"
 )
 
@@ -37,6 +38,23 @@ func archivesOf(ctx context.Context, db pg.DB, name job.Name) ([]archiveStatus, 
 		}
 	}
 	return out, err
+}
+
+// archivedOf is the archive of a job's topics in sum; nil when it keeps none.
+func archivedOf(ctx context.Context, db pg.DB, name job.Name) (*tui.Archived, error) {
+	found, err := archivesOf(ctx, db, name)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	var out tui.Archived
+	for _, s := range found {
+		out.Files, out.Bytes = out.Files+s.Files, out.Bytes+s.Bytes
+		if s.Behind != nil {
+			out.Behind += *s.Behind
+		}
+		out.Troubled = out.Troubled || s.State == archive.StateLate || s.State == archive.StateFault || s.State == archive.StateError
+	}
+	return &out, nil
 }
 
 // archiveLines are a line about the archive of a job, and one for each partition with trouble.

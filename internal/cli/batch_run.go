@@ -71,10 +71,7 @@ func (o batchOptions) follow(ctx context.Context, c *client, ref job.Ref, reques
 			var g *batchlayer.Generation
 			if g, err = batchlayer.Asked(ctx, c.pool, &speedlayer.Store{}, request); err == nil && g != nil {
 				if !o.wait {
-					begun := reason.BatchStarted(ref, g.Generation, g.Base)
-					if g.Accepted {
-						begun = reason.BatchAccepted(ref, g.Generation)
-					}
+					begun := begunAs(ref, *g)
 					out.Generation, out.Message, out.MessageCode = g, begun.Text(), begun.Code
 					out.Next = "kappactl batch status " + string(ref.Job)
 					return out, nil
@@ -87,6 +84,14 @@ func (o batchOptions) follow(ctx context.Context, c *client, ref job.Ref, reques
 			return out, err
 		}
 	}
+}
+
+// begunAs is the answer to who does not wait for a run that has begun.
+func begunAs(ref job.Ref, g batchlayer.Generation) reason.Reason {
+	if g.Accepted {
+		return reason.BatchAccepted(ref, g.Generation)
+	}
+	return reason.BatchStarted(ref, g.Generation, g.Base)
 }
 
 // batchProgress is how far a run is, in a line.
@@ -149,7 +154,7 @@ func printGenerations(w io.Writer, style render.Style, all []batchlayer.Generati
 		if g.Progress != nil {
 			_, detail, _ = strings.Cut(batchProgress(g), ": ")
 		}
-		t.Add(render.Text(fmt.Sprint(g.Generation)), render.Toned(toneOf(g.State), string(g.State)), render.Text(kindOf(g)), render.Text(render.Time(&g.CutAt)),
+		t.Add(render.Text(fmt.Sprint(g.Generation)), render.Toned(toneOf(g.State), string(g.State)), render.Text(g.Kind()), render.Text(render.Time(&g.CutAt)),
 			render.Text(render.CountOf(g.Rows)), render.Text(bytes), render.Text(render.CountOf(g.Changed)), render.Text(took), render.Text(render.Or(detail)))
 	}
 	return t.Write(w, style)
@@ -164,15 +169,4 @@ func toneOf(s generation.State) render.Tone {
 	case generation.Building, generation.Kept, generation.Retired:
 	}
 	return render.Plain
-}
-
-// kindOf is how a generation was computed.
-func kindOf(g batchlayer.Generation) string {
-	switch {
-	case g.Base != nil:
-		return fmt.Sprintf("on %d", *g.Base)
-	case g.Generation == 0:
-		return "replay"
-	}
-	return "full"
 }

@@ -49,7 +49,7 @@ func layersText(w io.Writer, style render.Style, found []batchlayer.Layers) erro
 func layerLines(l batchlayer.Layers) []string {
 	var lines []string
 	if l.Live != nil {
-		lines = append(lines, fmt.Sprintf("live: generation %d, %s, cut %s (%s ago), merged with %s", l.Live.Generation, kindOf(*l.Live),
+		lines = append(lines, fmt.Sprintf("live: generation %d, %s, cut %s (%s ago), merged with %s", l.Live.Generation, l.Live.Kind(),
 			render.Time(&l.Live.CutAt), render.Duration(secondsLong(*l.CutAgeSeconds)), epochsOf(l)))
 	}
 	if len(l.Kept) > 0 {

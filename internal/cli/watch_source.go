@@ -5,9 +5,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kappactl/kappactl/batchlayer"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/tui"
 	"github.com/kappactl/kappactl/reprocess/ledger"
+	"github.com/kappactl/kappactl/speedlayer"
 )
 
 // watchedEvents is how many events the page shows.
@@ -47,6 +49,12 @@ func (s *watchSource) Job(ctx context.Context, name job.Name) (tui.Detail, error
 	if d.Schedule, err = scheduleOf(ctx, s.client.pool, name); err != nil {
 		return tui.Detail{}, err
 	}
+	if d.Layers, err = layersOf(ctx, s.client.pool, name); err != nil {
+		return tui.Detail{}, err
+	}
+	if d.Archive, err = archivedOf(ctx, s.client.pool, name); err != nil {
+		return tui.Detail{}, err
+	}
 	d.Facts, err = s.client.store.Facts(ctx, name)
 	return d, err
 }
@@ -84,9 +92,39 @@ func (s *watchSource) Do(ctx context.Context, a tui.Act) (ledger.Answer, error) 
 	if err := s.client.needAgent(ctx, 0); err != nil {
 		return ledger.Answer{}, err
 	}
-	answer, err := act{app: s.app, verb: a.Verb, target: target{Job: a.Ref.Job, Number: &a.Ref.Number}}.ask(ctx, s.client, a.Ref)
+	if a.Verb == ledger.BatchRun {
+		return s.run(ctx, a.Ref)
+	}
+	asked := act{
+		app: s.app, verb: a.Verb, target: target{Job: a.Ref.Job, Number: &a.Ref.Number}, args: ledger.Args{Generation: a.Generation},
+	}
+	answer, err := asked.ask(ctx, s.client, a.Ref)
 	if err != nil {
 		return ledger.Answer{}, err
 	}
 	return *answer, nil
+}
+
+// run asks for a batch run and waits until it has begun.
+func (s *watchSource) run(ctx context.Context, ref job.Ref) (ledger.Answer, error) {
+	id, err := s.client.store.Ask(ctx, ledger.Request{Job: ref.Job, Number: ref.Number, Verb: ledger.BatchRun, By: s.app.by()})
+	if err != nil {
+		return ledger.Answer{}, err
+	}
+	w := newPatience(s.app, s.client)
+	for {
+		answer, err := s.client.store.Answer(ctx, id)
+		if err == nil && answer != nil {
+			return *answer, nil
+		}
+		if err == nil {
+			var g *batchlayer.Generation
+			if g, err = batchlayer.Asked(ctx, s.client.pool, &speedlayer.Store{}, id); err == nil && g != nil {
+				return ledger.Answer{Reason: begunAs(ref, *g), Next: "kappactl batch status " + string(ref.Job)}, nil
+			}
+		}
+		if err := w.pause(ctx, answerEvery, err); err != nil {
+			return ledger.Answer{}, err
+		}
+	}
 }

@@ -34,7 +34,13 @@ type confirm struct {
 // the one that the command without a version would take.
 func (m *Model) begin(verb ledger.Verb) tea.Cmd {
 	name := m.current()
-	if m.readOnly || name == "" {
+	switch {
+	case m.readOnly || name == "":
+		return nil
+	case m.page == pageLayers && verb == ledger.BatchRollback:
+		return m.batchAct(verb)
+	case m.page == pageLayers:
+		m.note = "esc leads back to the versions, which this key is about"
 		return nil
 	}
 	m.acts++
@@ -46,6 +52,14 @@ func (m *Model) begin(verb ledger.Verb) tea.Cmd {
 		}
 	}
 	return m.io.resolve(m.acts, name, verb)
+}
+
+// rollback is what r means: another generation on the page of layers, else another version.
+func (m *Model) rollback() ledger.Verb {
+	if m.page == pageLayers {
+		return ledger.BatchRollback
+	}
+	return ledger.Rollback
 }
 
 // pauseOrResume is what space means: resume when the version on the page is paused.
@@ -86,7 +100,7 @@ func (m *Model) pressConfirm(name, typed string) tea.Cmd {
 	c := m.confirm
 	if name == "esc" || c.stage == stageDone && (name == "enter" || name == "q" || name == "space") {
 		if c.stage == stageDoing {
-			m.note = "the request to " + string(c.act.Verb) + " stands; an agent goes on with it"
+			m.note = "the request stands; an agent goes on with it: " + c.act.Command()
 		}
 		m.confirm = nil
 		return m.leave()

@@ -35,13 +35,21 @@ func (m *Model) footerLine() string {
 		first = append(first, "e events")
 	case pageDeployment:
 		first = append(first, "e events", t.leftRight()+" version")
+		if m.layers() != nil {
+			first = append(first, "b layers")
+		}
 	case pageEvents:
+	case pageLayers:
+		first = append(m.batchHints(), "e events")
 	}
 	filter := "/ filter"
 	if text := m.filters[m.page].text; text != "" {
 		filter = "/" + clean(text) + " (esc clears)"
 	}
 	last := []string{filter, "? help", "q quit"}
+	if m.page == pageLayers {
+		last = last[1:]
+	}
 	if m.page != pageOverview {
 		last = append([]string{"esc back"}, last...)
 	}

@@ -137,6 +137,7 @@ func scenes() map[string]func(t *testing.T, l Look, width, height int) *Model {
 			d.Status.Deployments = nil
 			return d
 		}, "h"),
+		"layers":  on(func() Detail { return lambdaDetail(true) }, "b", "j"),
 		"events":  on(candidateAndLive, "e"),
 		"help":    on(candidateAndLive, "?"),
 		"confirm": on(candidateAndLive, "l", "l", "p", "p", "a", "g", "e"),

@@ -20,6 +20,8 @@ func (m *Model) headerLine() string {
 		left += "  " + t.paint(strong, clean(string(m.job)))
 	case pageEvents:
 		left += "  " + t.paint(strong, clean(string(m.job))) + t.paint(dim, "  events")
+	case pageLayers:
+		left += "  " + t.paint(strong, clean(string(m.job))) + t.paint(dim, "  layers")
 	}
 	if m.page != pageOverview && m.detail != nil {
 		about := m.detail.Status.View
@@ -27,7 +29,7 @@ func (m *Model) headerLine() string {
 			about += "  " + t.dot + "  " + team
 		}
 		about = t.paint(dim, clean(about))
-		if text, as := scheduleWords(m.now, m.detail.Schedule); text != "" {
+		if text, as := scheduleWords(m.now, m.detail.Schedule); text != "" && m.page != pageLayers {
 			about += t.paint(dim, "  "+t.dot+"  ") + t.paint(as, text)
 		}
 		right := m.freshness(true) + " "

@@ -28,6 +28,11 @@ func bindings(readOnly bool) []binding {
 		b.SetEnabled(!readOnly)
 		return b
 	}
+	batch := func(verb ledger.Verb, shown, does string) binding {
+		b := bind(func(m *Model, _ string) tea.Cmd { return m.batchAct(verb) }, shown, does, shown)
+		b.SetEnabled(!readOnly)
+		return b
+	}
 	always := func(verb ledger.Verb) func(*Model) ledger.Verb {
 		return func(*Model) ledger.Verb { return verb }
 	}
@@ -37,13 +42,16 @@ func bindings(readOnly bool) []binding {
 		bind((*Model).enter, "enter", "open the job", "enter"),
 		bind((*Model).escape, "esc", "clear the filter, then back", "esc"),
 		bind((*Model).openEvents, "e", "events of the job", "e"),
+		bind((*Model).openLayers, "b", "layers of the job: batch generations and the speed layer", "b"),
 		bind((*Model).beginFilter, "/", "filter jobs, partitions or events: all words must match", "/"),
 		bind((*Model).move, "g G", "first, last; pgup and pgdn by half a page",
 			"g", "G", "home", "end", "pgup", "pgdown", "ctrl+u", "ctrl+d", "ctrl+b", "ctrl+f"),
 		act(always(ledger.Promote), "p", "promote: readers see the candidate"),
-		act(always(ledger.Rollback), "r", "roll back: readers see the version before"),
+		act((*Model).rollback, "r", "roll back: readers see the version before, or the generation selected"),
 		act((*Model).pauseOrResume, "space", "pause the candidate, or resume what is paused"),
 		act(always(ledger.Abort), "a", "abort the candidate"),
+		batch(ledger.BatchRun, "n", "on the page of layers: a new batch run"),
+		batch(ledger.BatchCancel, "x", "on the page of layers: cancel the run under way"),
 		bind((*Model).openHelp, "?", "this help", "?"),
 		bind((*Model).quit, "q", "quit; deployments continue", "q"),
 	}
@@ -118,7 +126,7 @@ func (m *Model) escape(string) tea.Cmd {
 		return nil
 	}
 	switch m.page {
-	case pageEvents:
+	case pageEvents, pageLayers:
 		if m.back == pageOverview {
 			m.selected = m.job
 		}
@@ -194,6 +202,8 @@ func (m *Model) lastScroll() int {
 	switch {
 	case m.page == pageEvents:
 		return max(0, len(m.shownEvents())-1)
+	case m.page == pageLayers && m.layers() != nil:
+		return max(0, len(m.layers().Generations)-1)
 	case m.page == pageDeployment && m.focused() != nil:
 		return max(0, len(m.shownPartitions(*m.focused()))-m.partitionsInSight())
 	}

@@ -18,6 +18,7 @@ const (
 	pageOverview   page = "jobs"
 	pageDeployment page = "deployment"
 	pageEvents     page = "events"
+	pageLayers     page = "layers"
 )
 
 // Model is the state of the interface. One goroutine owns it: that of the program.
@@ -33,7 +34,7 @@ type Model struct {
 	now           time.Time
 
 	page       page
-	back       page // where esc leads to from the events
+	back       page // where esc leads to from the events and the layers
 	job        job.Name
 	generation int
 	asked      time.Time // when the look that is out was sent; zero is none
@@ -79,7 +80,7 @@ func newModel(io commands, o Options) *Model {
 		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, bindings: bindings(o.ReadOnly), follow: o.Job,
 		job: o.Job, now: io.now(),
 		page: pageOverview, curves: map[string]*history{},
-		filters: map[page]*prompt{pageOverview: {}, pageDeployment: {}, pageEvents: {}},
+		filters: map[page]*prompt{pageOverview: {}, pageDeployment: {}, pageEvents: {}, pageLayers: {}},
 	}
 	if o.Job != "" {
 		m.page = pageDeployment
@@ -136,7 +137,7 @@ func (m *Model) open(p page, name job.Name) tea.Cmd {
 		m.detail, m.events, m.focus, m.seen, m.failure, m.order = nil, nil, "", time.Time{}, nil, order{}
 		*m.filters[pageDeployment], *m.filters[pageEvents] = prompt{}, prompt{}
 	}
-	if p == pageEvents {
+	if (p == pageEvents || p == pageLayers) && (m.page == pageOverview || m.page == pageDeployment) {
 		m.back = m.page
 	}
 	m.page, m.job, m.scroll, m.typing = p, name, 0, false

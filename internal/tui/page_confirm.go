@@ -13,7 +13,7 @@ import (
 func (m *Model) confirmPage(width, height int) []string {
 	t, c := m.theme, m.confirm
 	a := c.act
-	head := string(a.Verb) + " " + clean(string(a.Ref.Job))
+	head := strings.ReplaceAll(string(a.Verb), "_", " ") + " " + clean(string(a.Ref.Job))
 	if c.stage != stageResolving && a.Ref.Number > 0 {
 		head += " " + a.Ref.Number.String()
 	}
@@ -41,7 +41,11 @@ func (m *Model) confirmQuestion(a Act, width int) []string {
 	t, c := m.theme, m.confirm
 	out := []string{""}
 	if s, ok := m.status(); ok {
-		for _, line := range t.wrap(clean(status.EffectOf(a.Verb, a.Ref, s).Does), width-4, 3) {
+		does := status.EffectOf(a.Verb, a.Ref, s).Does
+		if a.Verb.OfBatch() {
+			does = m.batchEffect(a)
+		}
+		for _, line := range t.wrap(clean(does), width-4, 3) {
 			out = append(out, "  "+line)
 		}
 		if v := s.Find(a.Ref.Number.String()); v != nil {

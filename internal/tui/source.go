@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kappactl/kappactl/batchlayer"
 	"github.com/kappactl/kappactl/batchlayer/schedule"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess/ledger"
@@ -40,6 +41,16 @@ type Detail struct {
 	Agents int // alive
 	// Schedule is when batch runs of the job begin; nil when it has no schedule.
 	Schedule *schedule.Status
+	// Layers are those of its lambda versions that have not ended, the newest first.
+	Layers []batchlayer.Layers
+	// Archive is what is archived of its topics; nil when it keeps none.
+	Archive *Archived
+}
+
+// Archived is the archive of a job's topics in sum.
+type Archived struct {
+	Files, Bytes, Behind int64
+	Troubled             bool // late or stopped for a part of it
 }
 
 type (
@@ -61,11 +72,15 @@ type Event struct {
 
 // Act is what a person asked for and confirmed.
 type Act struct {
-	Verb ledger.Verb
-	Ref  job.Ref
+	Verb       ledger.Verb
+	Ref        job.Ref
+	Generation int // of a rollback of the batch layer
 }
 
 // Command is the command that does the same.
 func (a Act) Command() string {
+	if a.Verb.OfBatch() {
+		return batchCommand(a)
+	}
 	return "kappactl " + string(a.Verb) + " " + string(a.Ref.Job) + " " + a.Ref.Number.String()
 }

@@ -78,6 +78,8 @@ func (m *Model) body(width, height int) []string {
 		return m.overviewPage(width, height)
 	case pageEvents:
 		return m.eventsPage(width, height)
+	case pageLayers:
+		return m.layersPage(width, height)
 	case pageDeployment:
 	}
 	return m.deploymentPage(width, height)

@@ -28,8 +28,10 @@ func (s *studio) stage(ctx context.Context) error {
 		"pageviews-v2.yaml": jobFile("pageviews", "growth", "public.pageviews_hourly", "url, date_trunc('hour', ts) AS hour", "duration_ms >= 1000", "4MB/s"),
 		"visitors.yaml":     jobFile("visitors", "growth", "public.visitors_daily", "user_id, CAST(ts AS date) AS day", "true", "0"),
 		"visitors-v2.yaml":  jobFile("visitors", "growth", "public.visitors_daily", "user_id, CAST(ts AS date) AS day", "duration_ms >= 500", "0"),
-		"slow_pages.yaml":   jobFile("slow_pages", "platform", "public.slow_pages", "url", "duration_ms > 20000", "0"),
-		"slow-v2.yaml":      jobFile("slow_pages", "platform", "public.slow_pages", "url", "duration_ms > 15000", "0"),
+		"visits.yaml": "mode: lambda\narchive: {location: \"file://" + filepath.Join(s.dir, "archive") + "\", roll: {every: 1s}}\n" +
+			"batch: {schedule: \"0 2 * * *\"}\n" + jobFile("visits", "growth", "public.visits_daily", "url, CAST(ts AS date) AS day", "true", "0"),
+		"slow_pages.yaml": jobFile("slow_pages", "platform", "public.slow_pages", "url", "duration_ms > 20000", "0"),
+		"slow-v2.yaml":    jobFile("slow_pages", "platform", "public.slow_pages", "url", "duration_ms > 15000", "0"),
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
@@ -42,6 +44,9 @@ func (s *studio) stage(ctx context.Context) error {
 		{"deploy", "slow-v2.yaml"},
 		{"deploy", "visitors.yaml"},
 		{"deploy", "visitors-v2.yaml", "--promote", "auto"},
+		{"deploy", "visits.yaml"},
+		{"batch", "run", "visits", "--wait"},
+		{"batch", "run", "visits", "--wait"},
 		{"deploy", "pageviews.yaml"},
 	} {
 		if err := s.run(ctx, args...); err != nil {
