@@ -25,7 +25,7 @@ type checkOptions struct {
 func newCheck(a *app, run func(context.Context, checkOptions) error) *cobra.Command {
 	o := checkOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "check FILE",
+		Use:   "check FILE...",
 		Short: "Validate a job file, show the resulting table and run the merge check",
 		Long: `Validate the job file, compile its query and print each column of the view: its type, what is stored for it, and whether
 the result is exact. Each problem is reported with its line, column, cause and fix.
@@ -39,15 +39,19 @@ PostgreSQL also parses the SQL in serve and checks, without running it; SQL that
 
 Without a database the merge check is reported as not run. --require-merge-check makes that a failure.
 
-FILE is a job file, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
-		Example: "  kappactl check examples/pageviews.yaml\n  kappactl check examples/pageviews.yaml --require-merge-check --seed 42",
-		Args:    exactly("FILE"),
+FILE is a job file, a folder of job files, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
+		Example: "  kappactl check examples/pageviews.yaml\n  kappactl check examples/pageviews.yaml --require-merge-check --seed 42\n  kappactl check jobs/",
+		Args:    several,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file.path = args[0]
 			if !cmd.Flags().Changed("seed") {
 				o.seed = uint64(a.sys.Now().UnixNano()) % 1_000_000 //nolint:gosec // after 1970
 			}
-			return run(cmd.Context(), o)
+			files := jobFiles{app: a, args: args, flags: &o.file}
+			return files.each(cmd.Context(), func(ctx context.Context, a *app, path string) error {
+				o := o
+				o.app, o.file.path = a, path
+				return run(ctx, o)
+			})
 		},
 	}
 	o.file.flags(cmd.Flags())

@@ -35,6 +35,11 @@ func (a *app) completeTargets(root *cobra.Command) {
 				kinds = []string{"parquet", "csv", "ndjson", "jsonl", "json"}
 			}
 			cmd.ValidArgsFunction = onlyFirst(kinds, cobra.ShellCompDirectiveFilterFileExt)
+			if strings.HasPrefix(first, "FILE...") {
+				cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+					return kinds, cobra.ShellCompDirectiveFilterFileExt
+				}
+			}
 		case strings.HasPrefix(first, "DIR"):
 			cmd.ValidArgsFunction = onlyFirst(nil, cobra.ShellCompDirectiveFilterDirs)
 		default:

@@ -37,24 +37,31 @@ func newDeploy(a *app, run func(context.Context, deployOptions) error) *cobra.Co
 	until := choice{of: []string{"staged", "caught_up", "verified", "live", "settled"}}
 	promote := choice{of: []string{"auto", "manual"}}
 	cmd := &cobra.Command{
-		Use:   "deploy FILE",
+		Use:   "deploy FILE...",
 		Short: "Stage a job's new version, replay history beside the old one, verify, and promote when asked to",
 		Long: `Stage the job file as the next version of its job and follow it: history is replayed into a table of its own, then it
 catches up, its checks run, and it is promoted when the file, --promote, --until live or --until settled says so. Otherwise it ends at verified, with exit code
 0, and prints the command that promotes it. An agent does the work: ending this command (Ctrl-C, --timeout) does not end the deployment, and
 running it again goes on. What is live already is not deployed again.
 
-FILE is a job file, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
+FILE is a job file, a folder of job files, or - for standard input. Several are deployed at the same time, and the
+command ends with the most severe exit code. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
 		Example: `  kappactl deploy examples/pageviews.yaml
-  kappactl deploy examples/pageviews.yaml --promote auto --timeout 30m -o json`,
-		Args:        exactly("FILE"),
+  kappactl deploy examples/pageviews.yaml --promote auto --timeout 30m -o json
+  kappactl deploy jobs/ --until verified`,
+		Args:        several,
 		Annotations: map[string]string{timeoutKey: noTimeout},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file.path, o.until, o.promote = args[0], goal(until.value), job.PromoteMode(promote.value)
+			o.until, o.promote = goal(until.value), job.PromoteMode(promote.value)
 			if o.until.flipped() && o.promote == job.PromoteManual {
 				return usage(cmd, "--until %s needs a promote, and --promote manual leaves it to you", o.until)
 			}
-			return run(cmd.Context(), o)
+			files := jobFiles{app: a, args: args, flags: &o.file, deploys: true}
+			return files.each(cmd.Context(), func(ctx context.Context, a *app, path string) error {
+				o := o
+				o.app, o.file.path = a, path
+				return run(ctx, o)
+			})
 		},
 	}
 	f := cmd.Flags()

@@ -13,6 +13,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
 )
 
 // The causes with which a command's context ends.
@@ -63,6 +64,7 @@ type failure struct {
 	Causes []string
 	Usage  string
 	Next   string
+	Reason reason.Code // empty: none is known
 	// Problems are the faults of a job file, of which Causes are the texts; File is the job file of another failure.
 	Problems job.Problems
 	File     string
@@ -70,7 +72,7 @@ type failure struct {
 
 // explain turns the error of a command, whose context is ctx, into code, cause and next command.
 func explain(ctx context.Context, err error) failure {
-	f := failure{Code: job.ExitFailed, Causes: []string{oneLine(err)}}
+	f := failure{Code: job.ExitFailed, Causes: []string{oneLine(err)}, Reason: reason.Of(err).Code}
 	var (
 		usage    *usageError
 		problems job.Problems

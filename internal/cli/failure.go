@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/render"
 )
 
@@ -19,6 +20,7 @@ import (
 type failureDoc struct {
 	Code     string       `json:"code"` // job_file, or the name of the exit code
 	ExitCode job.ExitCode `json:"exit_code"`
+	Reason   reason.Code  `json:"reason_code"` // empty: none is known
 	Message  string       `json:"message"`
 	File     string       `json:"file"` // of the first problem
 	Line     *int         `json:"line"`
@@ -54,7 +56,7 @@ func failureCode(code job.ExitCode) string {
 // doc is the failure for programs.
 func (f failure) doc() *failureDoc {
 	d := &failureDoc{
-		Code: failureCode(f.Code), ExitCode: f.Code, Message: strings.Join(f.Causes, "; "), Next: f.Next, Problems: []problemDoc{},
+		Code: failureCode(f.Code), ExitCode: f.Code, Reason: f.Reason, Message: strings.Join(f.Causes, "; "), Next: f.Next, Problems: []problemDoc{},
 	}
 	for _, p := range f.Problems {
 		d.Problems = append(d.Problems, problemDoc{
@@ -92,7 +94,7 @@ func (a *app) fails(f failure) {
 		return
 	}
 	if a.flags.output.value == junitFormat {
-		_ = writeJUnit(a.out(), f.junit())
+		_ = a.suite(f.junit())
 	}
 	if a.failsAsData() {
 		a.current().failed = true

@@ -250,6 +250,7 @@ func (a *app) end(r deployResult) error {
 
 // printed prints what deploy and wait end with: in a stream as its last line.
 func (a *app) printed(r deployResult) error {
+	a.current().summary = firstLine(r.Message)
 	if a.streams() {
 		return a.end(r)
 	}

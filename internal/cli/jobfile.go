@@ -158,8 +158,10 @@ func (a *app) read(ctx context.Context, f jobFile) (*job.Spec, error) {
 	if err != nil {
 		return nil, withNext(err, "kappactl check "+a.withoutSecrets(f).String())
 	}
+	now := a.current()
+	now.job, now.variables = spec.Job, spec.Variables
 	for _, one := range f.set {
-		if !slices.Contains(spec.Variables, one.name) {
+		if !now.many && !slices.Contains(spec.Variables, one.name) {
 			return nil, unusedVariable(one.name, spec.Variables)
 		}
 	}

@@ -76,6 +76,15 @@ func (f failure) junit() junitSuite {
 // printableXML replaces what XML cannot hold.
 func printableXML(s string) string { return job.Printable(strings.ToValidUTF8(s, "·")) }
 
+// suite prints the tests of one job file, or keeps them for those of several.
+func (a *app) suite(s junitSuite) error {
+	if a.current().many {
+		a.current().suite = &s
+		return nil
+	}
+	return writeJUnit(a.out(), s)
+}
+
 // writeJUnit writes suites as one document.
 func writeJUnit(w io.Writer, suites ...junitSuite) error {
 	all := junitSuites{Suites: suites}

@@ -68,7 +68,7 @@ func TestDeployFlags(t *testing.T) {
 		{"a.yaml", "--promote", "yes"},
 		{"a.yaml", "--until", "live", "--promote", "manual"},
 		{"a.yaml", "--until", "settled", "--promote", "manual"},
-		{"a.yaml", "b.yaml"},
+		{"a.yaml", "-"},
 		{"a.yaml", "--wait-agent", "-1s"},
 	} {
 		if _, _, err := parsed(t, newDeploy, wrong...); err == nil {

@@ -24,8 +24,9 @@ type planOptions struct {
 
 func newPlan(a *app, run func(context.Context, planOptions) error) *cobra.Command {
 	o := planOptions{app: a}
+	since := ""
 	cmd := &cobra.Command{
-		Use:   "plan FILE",
+		Use:   "plan FILE...",
 		Short: "Show what deploy would do, and what it would cost",
 		Long: `Show what deploying the file would do: the version it makes, what changes against the live one, the ranges of the topics that
 are replayed and what the log no longer holds, how many records and bytes that is, how long it takes, how much disk and WAL
@@ -34,17 +35,23 @@ new one will not have. Nothing is written. Records, bytes, rows and disk are mea
 temporary tables that are rolled back; "sampled" says how many. What deploy would refuse is listed, and ends it with the code that
 deploy would end with.
 
-FILE is a job file, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
+FILE is a job file, a folder of job files, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
 		Example: "  kappactl plan examples/pageviews.yaml\n  kappactl plan examples/pageviews.yaml -o json\n" +
-			"  kappactl plan job.yaml --vars staging.env --set TOPIC=pageviews-2",
-		Args:        exactly("FILE"),
+			"  kappactl plan job.yaml --vars staging.env --set TOPIC=pageviews-2\n  kappactl plan jobs/ --changed-since origin/main",
+		Args:        several,
 		Annotations: map[string]string{timeoutKey: "2m"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file.path = args[0]
-			return run(cmd.Context(), o)
+			files := jobFiles{app: a, args: args, flags: &o.file, since: since}
+			return files.each(cmd.Context(), func(ctx context.Context, a *app, path string) error {
+				o := o
+				o.app, o.file.path = a, path
+				return run(ctx, o)
+			})
 		},
 	}
 	o.file.flags(cmd.Flags())
+	cmd.Flags().StringVar(&since, "changed-since", "",
+		"plan only the job files that differ from where the branch left this `REVISION` of their git repository")
 	cmd.Flags().BoolVar(&o.quick, "quick", false, "read no records: without estimates of bytes, rows, disk and time")
 	return cmd
 }
@@ -129,6 +136,7 @@ func runPlan(ctx context.Context, o planOptions) error {
 		return err
 	}
 	result := o.outline(c, p)
+	o.current().summary = result.words()
 	if err := o.survey(ctx, cl, c, p, &result); err != nil {
 		return err
 	}

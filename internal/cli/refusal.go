@@ -26,7 +26,7 @@ func (a *app) refused(name job.Name, err error) error {
 	}
 	f := explain(context.Background(), err)
 	result := refusalResult{name, f.Code, r.Cause, reason.Of(err).Code, f.Next}
-	return errors.Join(err, a.result(result, nil))
+	return a.outcome(context.Background(), result, nil, err)
 }
 
 // refusedBy is refused for the answer of an agent.

@@ -29,8 +29,15 @@ type app struct {
 
 // state is what changes while a command runs; copies of an app share it.
 type state struct {
-	failed bool   // the failure is printed for programs
-	file   string // the job file that is read
+	failed bool     // the failure is printed for programs
+	file   string   // the job file that is read
+	job    job.Name // of it
+
+	// Of one of several job files: the result in a few words, the variables that the file has, and its tests.
+	many      bool
+	summary   string
+	variables []string
+	suite     *junitSuite
 }
 
 // current returns what changes while the command runs.
@@ -64,17 +71,21 @@ func Run(ctx context.Context, sys System, args []string) job.ExitCode {
 	if err == nil {
 		return job.ExitOK
 	}
+	a.outputOf(args)
+	return a.ends(cmd.Context(), cmd.CommandPath(), err).Code
+}
+
+// ends reports the error that the command at path ended with, on both streams. path is empty for one of several job files.
+func (a *app) ends(ctx context.Context, path string, err error) failure {
 	var done *codeError
 	if errors.As(err, &done) {
-		return done.Code
+		return explain(ctx, err)
 	}
-	ctx = cmd.Context()
 	err = a.namingRights(ctx, err)
 	f := explain(ctx, err)
-	if f.Next == "" && f.Code == job.ExitUsage {
-		f.Next = cmd.CommandPath() + " --help"
+	if f.Next == "" && f.Code == job.ExitUsage && path != "" {
+		f.Next = path + " --help"
 	}
-	a.outputOf(args)
 	f.File = a.current().file
 	a.tell("%s", f)
 	a.annotateFailure(f)
@@ -84,7 +95,7 @@ func Run(ctx context.Context, sys System, args []string) job.ExitCode {
 			a.tell("debug: %s\n", line)
 		}
 	}
-	return f.Code
+	return f
 }
 
 func newRoot(a *app) *cobra.Command {

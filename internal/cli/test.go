@@ -26,7 +26,7 @@ type testOptions struct {
 func newTest(a *app, run func(context.Context, testOptions) error) *cobra.Command {
 	o := testOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "test FILE",
+		Use:   "test FILE...",
 		Short: "Run the tests of a job file",
 		Long: `Run the tests that stand in the job file: the given records go through its query, and the rows that come out are
 compared with those expected. It needs no broker and no database, and then sees the columns of the query. With --dsn or --context
@@ -35,13 +35,18 @@ would show: with serve.columns and serve.where. A test that fails ends it with 5
 
 -o junit prints the results as JUnit XML, which CI systems show beside the code.
 
-FILE is a job file, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
+FILE is a job file, a folder of job files, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
 		Annotations: map[string]string{outputKey: junitFormat},
 		Example:     "  kappactl test examples/pageviews.yaml\n  kappactl test examples/pageviews.yaml -o junit > tests.xml\n  kappactl test examples/pageviews.yaml --dsn 'host=127.0.0.1 dbname=dev'",
-		Args:        exactly("FILE"),
+		Args:        several,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.file.path, o.database = args[0], cmd.Flags().Changed("dsn") || cmd.Flags().Changed("context")
-			return run(cmd.Context(), o)
+			o.database = cmd.Flags().Changed("dsn") || cmd.Flags().Changed("context")
+			files := jobFiles{app: a, args: args, flags: &o.file}
+			return files.each(cmd.Context(), func(ctx context.Context, a *app, path string) error {
+				o := o
+				o.app, o.file.path = a, path
+				return run(ctx, o)
+			})
 		},
 	}
 	o.file.flags(cmd.Flags())
@@ -83,6 +88,7 @@ func runTest(ctx context.Context, o testOptions) error {
 			out.Failed++
 		}
 	}
+	o.current().summary = fmt.Sprintf("%s passed", render.Plural(int64(out.Passed), "test"))
 	var failed error
 	if out.Failed > 0 {
 		failed = &job.Refusal{
@@ -92,7 +98,7 @@ func runTest(ctx context.Context, o testOptions) error {
 	}
 	if o.flags.output.value == junitFormat {
 		o.current().failed = true
-		err = errors.Join(writeJUnit(o.out(), out.junit(o.file.path)), failed)
+		err = errors.Join(o.suite(out.junit(o.file.path)), failed)
 	} else {
 		err = o.outcome(ctx, out, func(w io.Writer) error { return out.print(w, o.style()) }, failed)
 	}

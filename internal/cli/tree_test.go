@@ -61,6 +61,9 @@ func TestEveryCommandRefusesWhatItDoesNotKnow(t *testing.T) {
 	for _, cmd := range tree(t) {
 		path := strings.Fields(cmd.CommandPath())[1:]
 		for _, wrong := range [][]string{{"--no-such-flag"}, {"a", "b", "c", "d"}, {"-o", "xml"}, {"--timeout", "soon"}} {
+			if len(wrong) > 2 && strings.Contains(cmd.Use, "...") {
+				continue // as many as there are
+			}
 			expectUsage(t, append(path[:len(path):len(path)], wrong...))
 		}
 	}
