@@ -37,7 +37,7 @@ type Serving interface {
 	CreateMember(ctx context.Context, db pg.DB, v job.Version, generation int) error
 	IndexMember(ctx context.Context, db pg.DB, v job.Version, generation int) error
 	AnalyzeMember(ctx context.Context, db pg.DB, v job.Version, generation int) error
-	Attach(ctx context.Context, db pg.DB, v job.Version, generation int) error
+	Attach(ctx context.Context, pool *pg.Pool, v job.Version, generation int) error
 	Detach(ctx context.Context, db pg.DB, v job.Version, generation int) error
 	DropMember(ctx context.Context, db pg.DB, v job.Version, generation int) error
 	// Show makes readers see another generation; false when they do not see the expected one.

@@ -30,8 +30,9 @@ func (s *Store) Breaches(ctx context.Context, tx pgx.Tx, v job.Version, limit re
 	if err != nil {
 		return nil, err
 	}
+	bound := "." + v.Known() + "()" // of the pointer, in another schema than PostgreSQL's own
 	known = slices.DeleteFunc(known, func(b reach.Breach) bool {
-		return b.Kind != reach.Function || strings.Contains(b.Name, ".")
+		return b.Kind != reach.Function || strings.Contains(b.Name, ".") && !strings.HasSuffix(b.Name, bound)
 	})
 	var out []reach.Placed
 	for _, c := range v.Layout.View {

@@ -14,9 +14,21 @@ import (
 // Drop removes the version's tables, never what depends on them: that is a refusal which lists it.
 func (s *Store) Drop(ctx context.Context, db pg.DB, v job.Version) error {
 	found, err := ownRelations(ctx, db, v)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return err
 	}
+	if len(found) > 0 {
+		if err := s.dropTables(ctx, db, v, found); err != nil {
+			return err
+		}
+	}
+	if !v.Layout.Lambda {
+		return nil
+	}
+	return dropKnown(ctx, db, v)
+}
+
+func (s *Store) dropTables(ctx context.Context, db pg.DB, v job.Version, found []ownRelation) error {
 	tables := make([]string, len(found))
 	for i, f := range found {
 		tables[i] = qualified(v.Schema, f.Name)
@@ -25,7 +37,7 @@ func (s *Store) Drop(ctx context.Context, db pg.DB, v job.Version) error {
 		}
 	}
 	// One text without parameters is one transaction, so the timeout ends with it.
-	_, err = db.Exec(pg.Long(ctx), fmt.Sprintf("SET LOCAL lock_timeout = %d; DROP TABLE IF EXISTS %s",
+	_, err := db.Exec(pg.Long(ctx), fmt.Sprintf("SET LOCAL lock_timeout = %d; DROP TABLE IF EXISTS %s",
 		s.config.DropLockTimeout.Milliseconds(), strings.Join(tables, ", ")))
 	if err != nil {
 		return fmt.Errorf("drop table %s: %w", strings.Join(tables, ", "), refused(err))

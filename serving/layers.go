@@ -2,8 +2,11 @@ package serving
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -12,8 +15,8 @@ import (
 // maxGeneration is up to which generation names are known to fit.
 const maxGeneration = 999_999
 
-// layers is the DDL of what a version of mode lambda has beside its table: the batch table with generation 0, and the
-// pointer. The batch table has no index, key or trigger, which ATTACH would build on each generation. The pointer always
+// layers is the DDL of what a version of mode lambda has beside its table: the batch table with generation 0, the pointer, and
+// the function that bounds it. The batch table has no index, key or trigger, which ATTACH would build on each generation. The pointer always
 // has its one row: without it the view would be empty.
 func layers(v job.Version) []string {
 	batch, pointer := qualified(v.Schema, v.Batch()), qualified(v.Schema, v.Pointer())
@@ -27,7 +30,17 @@ func layers(v job.Version) []string {
 		fmt.Sprintf("CREATE RULE one_row AS ON DELETE TO %s DO INSTEAD NOTHING", pointer),
 		fmt.Sprintf("REVOKE DELETE, TRUNCATE ON %s FROM CURRENT_USER", pointer),
 	}
-	return append(append(steps, member(v, 0)...), attach(v, 0))
+	steps = append(append(steps, member(v, 0)...), attach(v, 0), "CREATE "+knownBody(v, 0), comment("FUNCTION", known(v),
+		"kappactl: newest generation in the batch table"+writtenFor(v.Ref)))
+	return append(steps, "GRANT EXECUTE ON FUNCTION "+known(v)+" TO PUBLIC") // default privileges may not give it
+}
+
+// known is the call of the function that returns the newest generation in the batch table.
+func known(v job.Version) string { return qualified(v.Schema, v.Known()) + "()" }
+
+// knownBody defines it. STABLE lets the planner put the body in its place, so that the number is part of a plan.
+func knownBody(v job.Version, generation int) string {
+	return fmt.Sprintf("FUNCTION %s RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT %d'", known(v), generation)
 }
 
 // foreignLayer refuses what has the name of one of the version's tables while the version has none.
@@ -43,6 +56,61 @@ func foreignLayer(ctx context.Context, db pg.DB, v job.Version) error {
 		if t != nil {
 			return foreign(v, name)
 		}
+	}
+	_, there, err := readKnown(ctx, db, v)
+	if err == nil && there {
+		err = foreign(v, v.Known())
+	}
+	return err
+}
+
+// readKnown returns the comment of the function of that name, if it is there.
+func readKnown(ctx context.Context, db queryer, v job.Version) (comment string, there bool, err error) {
+	rows, err := db.Query(ctx, selectKnown, pgx.NamedArgs{"schema": v.Schema, "name": v.Known()})
+	if err != nil {
+		return "", false, fmt.Errorf("look for function %s: %w", known(v), err)
+	}
+	comment, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[string])
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("look for function %s: %w", known(v), err)
+	}
+	return comment, true, nil
+}
+
+// raise makes statements that are planned from now on show generations up to the given one, which is in the batch table. A
+// lock keeps an agent that was overtaken from lowering it.
+func raise(ctx context.Context, pool *pg.Pool, v job.Version, generation int) error {
+	err := pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+		if _, err := tx.Exec(ctx, "LOCK TABLE "+qualified(v.Schema, v.Pointer())+" IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
+			return err
+		}
+		var is int
+		if err := tx.QueryRow(ctx, "SELECT "+known(v)).Scan(&is); err != nil || is >= generation {
+			return err
+		}
+		_, err := tx.Exec(ctx, "CREATE OR REPLACE "+knownBody(v, generation))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("let readers see generation %d of %s: %w", generation, v.Ref, refused(err))
+	}
+	return nil
+}
+
+// dropKnown drops the function. What the version's tables are read by is gone already.
+func dropKnown(ctx context.Context, db pg.DB, v job.Version) error {
+	comment, there, err := readKnown(ctx, db, v)
+	if err != nil || !there {
+		return err
+	}
+	if !strings.Contains(comment, writtenFor(v.Ref)) {
+		return notOurs(fmt.Sprintf("function %s was not made by kappactl for %s and is not dropped", known(v), v.Ref), "rename or drop it yourself")
+	}
+	if _, err := db.Exec(ctx, "DROP FUNCTION IF EXISTS "+known(v)); err != nil {
+		return fmt.Errorf("drop function %s: %w", known(v), refused(err))
 	}
 	return nil
 }

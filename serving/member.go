@@ -54,18 +54,22 @@ func (*Store) IndexMember(ctx context.Context, db pg.DB, v job.Version, generati
 	return makeIndexes(ctx, db, stored{v, v.Member(generation), v.Layout.KeyNames()})
 }
 
-// Attach makes a generation a partition of the batch table and renews its statistics. Readers and commits go on. Repeatable.
-func (*Store) Attach(ctx context.Context, db pg.DB, v job.Version, generation int) error {
-	members, err := Members(ctx, db, v)
+// Attach makes a generation a partition of the batch table, lets plans show it, and renews the statistics. Readers and commits
+// go on. Repeatable.
+func (*Store) Attach(ctx context.Context, pool *pg.Pool, v job.Version, generation int) error {
+	members, err := Members(ctx, pool, v)
 	if err != nil {
 		return err
 	}
 	if m, there := members[generation]; !there || m.Pending {
-		if _, err := db.Exec(ctx, attach(v, generation)); err != nil {
+		if _, err := pool.Exec(ctx, attach(v, generation)); err != nil {
 			return fmt.Errorf("attach generation %d of %s: %w", generation, v.Ref, refused(err))
 		}
 	}
-	if _, err := db.Exec(pg.Long(ctx), "ANALYZE "+qualified(v.Schema, v.Batch())); err != nil {
+	if err := raise(ctx, pool, v, generation); err != nil {
+		return err
+	}
+	if _, err := pool.Exec(pg.Long(ctx), "ANALYZE "+qualified(v.Schema, v.Batch())); err != nil {
 		return fmt.Errorf("analyze %s: %w", v.Batch(), refused(err))
 	}
 	return nil

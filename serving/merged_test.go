@@ -28,7 +28,7 @@ func layered(t *testing.T, db pg.DB, l job.Layout) job.Version {
 }
 
 // added makes a generation and attaches it, as a run does.
-func added(t *testing.T, db pg.DB, v job.Version, generation int) {
+func added(t *testing.T, db *pg.Pool, v job.Version, generation int) {
 	t.Helper()
 	must(t, store.CreateMember(t.Context(), db, v, generation))
 	must(t, store.IndexMember(t.Context(), db, v, generation))
@@ -197,14 +197,21 @@ func TestAVersionsThreeRelationsAreMadeReadAndDroppedTogether(t *testing.T) {
 	if got := text(t, pool, "SELECT relname::text FROM pg_class WHERE relname LIKE 'hits\\_\\_v1%'"); got != "hits__v1_gen2" {
 		t.Errorf("left are %s", got)
 	}
+	if got := text(t, pool, "SELECT count(*)::text FROM pg_proc WHERE proname LIKE 'hits\\_\\_v1%'"); got != "0" {
+		t.Errorf("%s functions are left", got)
+	}
 }
 
 func TestAForeignRelationOfALayersNameIsRefused(t *testing.T) {
 	t.Parallel()
 	v := version(ref(1), "public", lambda(hits()))
-	for _, name := range []string{"hits__v1", "hits__v1_batch", "hits__v1_gen", "hits__v1_g0"} {
+	for _, name := range []string{"hits__v1", "hits__v1_batch", "hits__v1_gen", "hits__v1_g0", "hits__v1_known"} {
 		pool, _ := pgtest.New(t)
-		exec(t, pool, "CREATE TABLE public."+name+" (x int)")
+		made := "CREATE TABLE public." + name + " (x int)"
+		if name == "hits__v1_known" {
+			made = "CREATE FUNCTION public." + name + "() RETURNS integer LANGUAGE sql AS 'SELECT 7'"
+		}
+		exec(t, pool, made)
 		wantRefusal(t, store.Create(t.Context(), pool, v), job.ExitConflict, name, "was not made for")
 		wantRefusal(t, store.Preflight(t.Context(), pool, public, ref(1), v.Layout, nil), job.ExitConflict, name)
 		if name != "hits__v1" { // no name of a version of mode kappa
@@ -278,5 +285,55 @@ func TestAGenerationIsDetachedOnceAndDropped(t *testing.T) {
 	}
 	if got := text(t, pool, "SELECT count(*)::text FROM pg_class WHERE relname = 'hits__v1_g0'"); got != "0" {
 		t.Error("the table of the generation is there still")
+	}
+}
+
+// TestAStatementThatWasPlannedBeforeAGenerationCameMissesNoRows: a session that holds a lock on the batch table does not notice
+// an ATTACH before it plans a prepared statement again, and a cached plan is not made again.
+func TestAStatementThatWasPlannedBeforeAGenerationCameMissesNoRows(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"force_generic_plan", "force_custom_plan", "auto"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			pool, dsn := pgtest.New(t)
+			v := layered(t, pool, hits())
+			exec(t, pool, hitRow("hits__v1_g0", "'2026-01-01 10:00Z'", "'/a'", 7, "0"))
+			conn, err := pgx.Connect(t.Context(), dsn)
+			must(t, err)
+			defer conn.Close(t.Context())
+			sees := func(when string) {
+				t.Helper()
+				var got string
+				must(t, conn.QueryRow(t.Context(), "EXECUTE q", pgx.QueryExecModeSimpleProtocol).Scan(&got))
+				if got != "7 of 1" {
+					t.Errorf("%s the reader sees %s, want 7 of 1", when, got)
+				}
+			}
+			_, err = conn.Exec(t.Context(), "SET plan_cache_mode = "+mode+"; PREPARE q AS SELECT sum(views) || ' of ' || count(*) FROM ("+
+				store.Select(v)+") AS q; BEGIN ISOLATION LEVEL READ COMMITTED")
+			must(t, err)
+			for range 3 {
+				sees("before")
+			}
+			for generation := 1; generation <= 2; generation++ {
+				added(t, pool, v, generation)
+				exec(t, pool, hitRow(fmt.Sprintf("hits__v1_g%d", generation), "'2026-01-01 10:00Z'", "'/a'", 7, fmt.Sprint(generation)))
+				must(t, pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
+					_, err := store.Show(t.Context(), tx, v, generation-1, generation)
+					return err
+				}))
+				sees(fmt.Sprintf("after flip %d", generation))
+			}
+			_, err = conn.Exec(t.Context(), "COMMIT")
+			must(t, err)
+			exec(t, pool, "UPDATE hits__v1_g2 SET views = 9") // a new statement reads the newest one
+			if got := served(t, pool, v); !strings.Contains(got, "9") {
+				t.Errorf("a new transaction sees %s", got)
+			}
+			must(t, store.Attach(t.Context(), pool, v, 1)) // by an agent that was overtaken
+			if got := served(t, pool, v); !strings.Contains(got, "9") {
+				t.Errorf("after an older generation was attached again: %s", got)
+			}
+		})
 	}
 }

@@ -70,6 +70,10 @@ const selectOwn = `SELECT c.relname::text AS name, coalesce(obj_description(c.oi
 	WHERE n.nspname = @schema AND (c.relname = ANY (@tables::text[])
 		OR c.relkind = 'r' AND NOT c.relispartition AND @member <> '' AND c.relname ~ @member) ORDER BY 1`
 
+// selectKnown is the comment of a function without arguments.
+const selectKnown = `SELECT coalesce(obj_description(p.oid, 'pg_proc'), '')
+	FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = @schema AND p.proname = @name AND p.pronargs = 0`
+
 // selectMembers lists the partitions of a batch table. The generation is what their names end with.
 const selectMembers = `SELECT substr(c.relname::text, @prefix)::integer AS generation, i.inhdetachpending AS pending
 	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent JOIN pg_namespace n ON n.oid = p.relnamespace

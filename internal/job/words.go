@@ -53,6 +53,9 @@ func (r Ref) Member(generation int) string { return r.Table() + "_g" + strconv.I
 // Pointer is the name of the table of one row that names the live generation, without schema: pageviews__v7_gen.
 func (r Ref) Pointer() string { return r.Table() + "_gen" }
 
+// Known is the name of the function that returns the newest generation in the batch table, without schema: pageviews__v7_known.
+func (r Ref) Known() string { return r.Table() + "_known" }
+
 // StagingOf is the name of the staging table of a generation that is built, without schema: pageviews__v7_g3_staging.
 func (r Ref) StagingOf(generation int) string { return r.Member(generation) + "_staging" }
 
