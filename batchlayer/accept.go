@@ -18,7 +18,7 @@ func (r *Runner) accept(ctx context.Context, a ledger.Actor, ref job.Ref, args l
 		return nil, nil //nolint:nilnil // there is none
 	}
 	number := -1
-	err := r.whileLocked(ctx, func(ctx context.Context) error {
+	err := r.whileLocked(ctx, r.telling(a), func(ctx context.Context) error {
 		return r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) (err error) {
 			number, err = r.acceptIn(ctx, tx, a, ref)
 			return err

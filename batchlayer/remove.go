@@ -37,26 +37,45 @@ func (r *Runner) Remove(ctx context.Context, id, claim int64) error {
 	if err != nil {
 		return err
 	}
-	if err := r.retire(ctx, v, g, claim); err != nil {
-		return pass(ctx, err)
+	tell := func(ctx context.Context, why reason.Reason) error {
+		return generation.NoteTrouble(ctx, r.Pool, id, claim, why)
+	}
+	err = pass(ctx, r.remove(ctx, v, g, claim, tell))
+	if err == nil || pg.Unreachable(err) {
+		return err
+	}
+	return errors.Join(err, tell(ctx, reason.TriedAgain(causeOf(err))))
+}
+
+// causeOf is the cause of a refusal, or what the server said.
+func causeOf(err error) string {
+	if a, refused := ledger.AnswerOf(err); refused {
+		return a.Text()
+	}
+	return pg.Cause(err)
+}
+
+func (r *Runner) remove(ctx context.Context, v version, g *generation.Row, claim int64, tell teller) error {
+	if err := r.retire(ctx, v, g, claim, tell); err != nil {
+		return err
 	}
 	r.hit(FaultBatchRetired)
-	if err := r.awaitReaders(ctx, g); err != nil {
-		return pass(ctx, err)
+	if err := r.awaitReaders(ctx, g, tell); err != nil {
+		return err
 	}
 	if err := r.Serving.Detach(ctx, r.Pool, v.Version, g.Generation); err != nil {
-		return pass(ctx, err)
+		return err
 	}
 	r.hit(FaultBatchDetached)
 	if err := r.Serving.DropMember(ctx, r.Pool, v.Version, g.Generation); err != nil {
-		return pass(ctx, err)
+		return err
 	}
-	err = r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return r.Speed.EndBuild(ctx, tx, v.Version, g.Generation) })
+	err := r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return r.Speed.EndBuild(ctx, tx, v.Version, g.Generation) })
 	if err != nil {
-		return pass(ctx, err)
+		return err
 	}
 	r.hit(FaultBatchDropped)
-	return pass(ctx, r.forget(ctx, v, g))
+	return r.forget(ctx, v, g)
 }
 
 // pass drops what the end of ctx causes, and the loss of a claim.
@@ -68,8 +87,8 @@ func pass(ctx context.Context, err error) error {
 }
 
 // retire marks the generation, so that nobody is shown it again.
-func (r *Runner) retire(ctx context.Context, v version, g *generation.Row, claim int64) error {
-	return r.whileLocked(ctx, func(ctx context.Context) error {
+func (r *Runner) retire(ctx context.Context, v version, g *generation.Row, claim int64, tell teller) error {
+	return r.whileLocked(ctx, tell, func(ctx context.Context) error {
 		return r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 			if err := ledger.LockTimeout(ctx, tx, r.config.LockTimeout); err != nil {
 				return err
@@ -97,7 +116,7 @@ func (r *Runner) retire(ctx context.Context, v version, g *generation.Row, claim
 
 // awaitReaders waits until no session of the database holds a snapshot in which the generation is live: such a reader would
 // miss its rows without an error, also when it has not touched the batch table yet.
-func (r *Runner) awaitReaders(ctx context.Context, g *generation.Row) error {
+func (r *Runner) awaitReaders(ctx context.Context, g *generation.Row, tell teller) error {
 	for n := 0; ; n++ {
 		readers, err := generation.Readers(ctx, r.Pool, g.ID)
 		if err != nil {
@@ -108,7 +127,12 @@ func (r *Runner) awaitReaders(ctx context.Context, g *generation.Row) error {
 		}
 		if n == 0 {
 			r.Log.Info("an old batch generation waits for open snapshots", "job", g.Job, "version", job.Number(g.Number).String(),
-				"generation", g.Generation, "sessions", readers)
+				"generation", g.Generation, "readers", readers)
+		}
+		if n >= toldAfter {
+			if err := tell(ctx, reason.BatchWaitsReaders(readers)); err != nil {
+				return err
+			}
 		}
 		if err := retry.Sleep(ctx, retry.Backoff(n+1, r.config.Poll, 16*r.config.Poll)); err != nil {
 			return err
@@ -119,7 +143,7 @@ func (r *Runner) awaitReaders(ctx context.Context, g *generation.Row) error {
 // forget deletes the rows of epochs older than the oldest generation that readers may be shown, and notes the end.
 func (r *Runner) forget(ctx context.Context, v version, g *generation.Row) error {
 	if g.LeftAt != nil { // one that was never live holds no epochs
-		oldest, err := generation.Oldest(ctx, r.Pool, v.Ref)
+		oldest, err := generation.Oldest(ctx, r.Pool, v.Ref, g.Generation)
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func (r *Runner) rollback(ctx context.Context, a ledger.Actor, ref job.Ref, to i
 	if err != nil {
 		return err
 	}
-	return r.whileLocked(ctx, func(ctx context.Context) error {
+	return r.whileLocked(ctx, r.telling(a), func(ctx context.Context) error {
 		return r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return r.rollbackIn(ctx, tx, a, v, to) })
 	})
 }
@@ -56,6 +56,11 @@ func (r *Runner) rollbackIn(ctx context.Context, tx *pg.Tx, a ledger.Actor, v ve
 	return a.Answer(ctx, tx, back, next)
 }
 
+// telling notes what a request waits for.
+func (r *Runner) telling(a ledger.Actor) teller {
+	return func(ctx context.Context, why reason.Reason) error { return a.NoteTrouble(ctx, r.Pool, why) }
+}
+
 // canShow refuses a generation that readers cannot be shown again.
 func canShow(ctx context.Context, tx *pg.Tx, ref job.Ref, to int) error {
 	all, err := generation.List(ctx, tx, ref)
@@ -87,7 +92,7 @@ func (r *Runner) cancel(ctx context.Context, a ledger.Actor, ref job.Ref) error 
 	if _, err := r.load(ctx, ref); err != nil {
 		return err
 	}
-	return r.whileLocked(ctx, func(ctx context.Context) error {
+	return r.whileLocked(ctx, r.telling(a), func(ctx context.Context) error {
 		return r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 			if _, err := r.lockLive(ctx, tx, a, ref); err != nil {
 				return err

@@ -23,6 +23,11 @@ func (r *Runner) start(ctx context.Context, a ledger.Actor, v version, args ledg
 			return began, err
 		}
 		r.Log.Info("rotation waits for locks", "job", v.Job, "version", v.Number.String(), "tries", n+1)
+		if n+1 == toldAfter && pg.Retryable(err) {
+			if err := a.NoteTrouble(ctx, r.Pool, reason.BatchWaitsLocks(pg.Message(err))); err != nil {
+				return nil, err
+			}
+		}
 		if err := retry.Sleep(ctx, retry.Backoff(n+1, 50*time.Millisecond, time.Second)); err != nil {
 			return nil, err
 		}

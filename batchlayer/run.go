@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/kappactl/kappactl/batchlayer/generation"
 	"github.com/kappactl/kappactl/internal/archive"
@@ -58,11 +59,26 @@ func (r *Runner) run(ctx context.Context, a ledger.Actor, ref job.Ref, args ledg
 	}
 	b := &build{Runner: r, actor: a, v: v, row: *g, args: args}
 	err = b.steps(ctx)
-	var end *ending
-	if errors.As(err, &end) {
+	if end := b.endingOf(err); end != nil {
 		return b.give(ctx, end)
 	}
 	return err
+}
+
+// endingOf is the ending that an error of a step stands for; nil when another try may succeed. What refuses a step refuses
+// it at every try: the generation must not go on being built after the request is answered.
+func (b *build) endingOf(err error) *ending {
+	var end *ending
+	if errors.As(err, &end) {
+		return end
+	}
+	refusal, refused := ledger.AnswerOf(err)
+	if !refused || pg.Unreachable(err) {
+		return nil
+	}
+	return &ending{
+		code: refusal.Code, why: reason.BatchUnreadable(b.v.Ref, b.number(), refusal.Reason), kind: ledger.EventBatchFailed, next: refusal.Next,
+	}
 }
 
 // waitAndStart begins a generation. The run of a schedule waits for one that is under way; that of a person is refused.
@@ -128,7 +144,7 @@ func (b *build) steps(ctx context.Context) error {
 			return err
 		}
 		b.hit(s.fault)
-		if err := generation.NoteStep(ctx, b.Pool, b.v.Ref, b.number(), s.name, b.Now().Sub(began).Seconds()); err != nil {
+		if err := b.done(ctx, s.name, b.Now().Sub(began)); err != nil {
 			return err
 		}
 	}
@@ -136,6 +152,20 @@ func (b *build) steps(ctx context.Context) error {
 		return err
 	}
 	return b.show(ctx)
+}
+
+// done notes that a step is done, and that nothing keeps the run from going on.
+func (b *build) done(ctx context.Context, step string, took time.Duration) error {
+	timings := map[string]float64{step: took.Seconds()}
+	if err := generation.NoteTimings(ctx, b.Pool, b.v.Ref, b.number(), timings); err != nil {
+		return err
+	}
+	return b.tell(ctx, reason.Reason{})
+}
+
+// tell notes what keeps the run from going on; the zero Reason: nothing.
+func (b *build) tell(ctx context.Context, why reason.Reason) error {
+	return b.actor.NoteTrouble(ctx, b.Pool, why)
 }
 
 // look reads the generation again before a step, and ends the run as current does.

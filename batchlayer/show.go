@@ -15,7 +15,7 @@ import (
 
 // show makes readers see the generation and answers, in one transaction.
 func (b *build) show(ctx context.Context) error {
-	err := b.whileLocked(ctx, func(ctx context.Context) error {
+	err := b.whileLocked(ctx, b.tell, func(ctx context.Context) error {
 		return b.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return b.showIn(ctx, tx) })
 	})
 	if err != nil {
@@ -26,12 +26,23 @@ func (b *build) show(ctx context.Context) error {
 	return nil
 }
 
-// whileLocked repeats an act that gives up waiting for locks.
-func (r *Runner) whileLocked(ctx context.Context, act func(context.Context) error) error {
+// toldAfter is how many tries that met locks go by before that is told.
+const toldAfter = 2
+
+// teller notes what keeps work from going on; the zero Reason: nothing.
+type teller func(context.Context, reason.Reason) error
+
+// whileLocked repeats an act that gives up waiting for locks, and tells what it waits for.
+func (*Runner) whileLocked(ctx context.Context, tell teller, act func(context.Context) error) error {
 	for n := 1; ; n++ {
 		err := act(ctx)
 		if !pg.Retryable(err) {
 			return err
+		}
+		if n == toldAfter {
+			if err := tell(ctx, reason.BatchWaitsLocks(pg.Message(err))); err != nil {
+				return err
+			}
 		}
 		if err := retry.Sleep(ctx, retry.Backoff(n, 50*time.Millisecond, time.Second)); err != nil {
 			return err

@@ -9,31 +9,34 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // Generation is a generation as commands print it. Its JSON is documented and only ever grows.
 type Generation struct {
-	Job        job.Name           `json:"job"`
-	Version    string             `json:"version"`
-	Generation int                `json:"generation"`
-	State      generation.State   `json:"state"`
-	Base       *int               `json:"base"` // null: computed from scratch
-	Rows       *int64             `json:"rows"` // about
-	Bytes      *int64             `json:"bytes"`
-	Compared   *int64             `json:"compared"` // keys; null: not compared
-	Changed    *int64             `json:"changed"`
-	Accepted   bool               `json:"accepted"` // shown although it differed
-	CutAt      time.Time          `json:"cut_at"`
-	StartedAt  time.Time          `json:"started_at"`
-	LiveAt     *time.Time         `json:"live_at"`
-	EndedAt    *time.Time         `json:"ended_at"`
-	Seconds    *float64           `json:"seconds"` // that its run took or has taken until now; null of a replay
-	Timings    map[string]float64 `json:"timings"` // seconds by step
-	Error      string             `json:"error"`
-	ErrorCode  reason.Code        `json:"error_code"`
-	ExitCode   *int               `json:"exit_code"`
-	Progress   *Progress          `json:"progress"` // of one that is being built
-	Dropped    bool               `json:"-"`        // its rows are gone
+	Job         job.Name           `json:"job"`
+	Version     string             `json:"version"`
+	Generation  int                `json:"generation"`
+	State       generation.State   `json:"state"`
+	Base        *int               `json:"base"` // null: computed from scratch
+	Rows        *int64             `json:"rows"` // about
+	Bytes       *int64             `json:"bytes"`
+	Compared    *int64             `json:"compared"` // keys; null: not compared
+	Changed     *int64             `json:"changed"`
+	Accepted    bool               `json:"accepted"` // shown although it differed
+	CutAt       time.Time          `json:"cut_at"`
+	StartedAt   time.Time          `json:"started_at"`
+	LiveAt      *time.Time         `json:"live_at"`
+	EndedAt     *time.Time         `json:"ended_at"`
+	Seconds     *float64           `json:"seconds"` // that its run took or has taken until now; null of a replay
+	Timings     map[string]float64 `json:"timings"` // seconds by step
+	Trouble     string             `json:"trouble"` // why its run or its removal is tried again, or what it waits for; empty: nothing
+	TroubleCode reason.Code        `json:"trouble_code"`
+	Error       string             `json:"error"`
+	ErrorCode   reason.Code        `json:"error_code"`
+	ExitCode    *int               `json:"exit_code"`
+	Progress    *Progress          `json:"progress"` // of one that is being built
+	Dropped     bool               `json:"-"`        // its rows are gone
 }
 
 // Kind is how a generation was computed, in words.
@@ -99,6 +102,26 @@ func Asked(ctx context.Context, db pg.DB, speed SpeedLayer, request int64) (*Gen
 	return &g, err
 }
 
+// Trouble is what keeps the run of an open request from going on; zero: nothing.
+func Trouble(ctx context.Context, db pg.DB, request int64) (reason.Reason, error) {
+	row, err := generation.Asked(ctx, db, request)
+	if err == nil && row == nil {
+		return ledger.Trouble(ctx, db, request)
+	}
+	if err != nil || row.State != generation.Building {
+		return reason.Reason{}, err
+	}
+	return troubleOf(*row), nil
+}
+
+// troubleOf is what keeps the run or the removal of a generation from going on; zero: nothing.
+func troubleOf(r generation.Row) reason.Reason {
+	if r.State == generation.Building && r.Trouble.IsZero() && r.Paused && !r.Done("read") {
+		return reason.BatchPaused(r.Ref())
+	}
+	return r.Trouble
+}
+
 // shown is a generation with the progress of its run, if it has one.
 func shown(ctx context.Context, db pg.DB, speed SpeedLayer, r generation.Row) (Generation, error) {
 	out := printed(r)
@@ -118,6 +141,7 @@ func printed(r generation.Row) Generation {
 		Bytes: r.Bytes, Compared: r.Compared, Changed: r.Changed, Accepted: r.Accepted, CutAt: r.CutAt.UTC(), StartedAt: r.StartedAt.UTC(),
 		LiveAt: utc(r.LiveAt), EndedAt: utc(r.EndedAt), Timings: r.Timings, Error: r.Error.Text(), ErrorCode: r.Error.Code, ExitCode: r.ExitCode,
 		Dropped: r.DroppedAt != nil,
+		Trouble: troubleOf(r).Text(), TroubleCode: troubleOf(r).Code,
 	}
 	if out.Timings == nil {
 		out.Timings = map[string]float64{}

@@ -50,10 +50,32 @@ func (b *build) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := b.Serving.CreateMember(ctx, b.Pool, b.v.Version, b.number()); err != nil {
+	return b.whileLocked(ctx, b.tell, func(ctx context.Context) error {
+		return b.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return b.beginIn(ctx, tx, plan) })
+	})
+}
+
+// beginIn makes what a generation is built in, in a transaction in which its version does not end and it is not given up:
+// who removes them would not find what is made later.
+func (b *build) beginIn(ctx context.Context, tx *pg.Tx, plan job.Build) error {
+	if err := ledger.LockTimeout(ctx, tx, b.config.LockTimeout); err != nil {
 		return err
 	}
-	return b.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return b.Speed.BeginBuild(ctx, tx, plan) })
+	phase, err := ledger.LockVersion(ctx, tx, b.v.Ref)
+	if err != nil {
+		return err
+	}
+	building, err := generation.LockBuilding(ctx, tx, b.v.Ref, b.number())
+	if err != nil {
+		return err
+	}
+	if !building || !runnable(phase) {
+		return generation.ErrMoved
+	}
+	if err := b.Serving.CreateMember(ctx, tx, b.v.Version, b.number()); err != nil {
+		return err
+	}
+	return b.Speed.BeginBuild(ctx, tx, plan)
 }
 
 // read waits until agents have read the segments.
@@ -67,7 +89,7 @@ func (b *build) read(ctx context.Context) error {
 			return b.unreadable(p)
 		}
 		if p.Done == p.Segments {
-			return generation.NoteRead(ctx, b.Pool, b.v.Ref, b.number(), workers(p.Timings))
+			return generation.NoteTimings(ctx, b.Pool, b.v.Ref, b.number(), workers(p.Timings))
 		}
 		if err := retry.Sleep(ctx, b.config.Poll); err != nil {
 			return err
@@ -119,7 +141,7 @@ func (b *build) index(ctx context.Context) error {
 }
 
 func (b *build) attach(ctx context.Context) error {
-	return b.whileLocked(ctx, func(ctx context.Context) error {
+	return b.whileLocked(ctx, b.tell, func(ctx context.Context) error {
 		return b.Serving.Attach(ctx, b.Pool, b.v.Version, b.number())
 	})
 }

@@ -2,6 +2,7 @@ package generation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -10,26 +11,33 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// NoteStep notes that a step of a run is done, and how many seconds it took.
-func NoteStep(ctx context.Context, db pg.DB, ref job.Ref, generation int, step string, seconds float64) error {
+// NoteTimings notes seconds by step of a run: a step that is noted is done. Names that are no step are shares of one.
+func NoteTimings(ctx context.Context, db pg.DB, ref job.Ref, generation int, seconds map[string]float64) error {
 	a := args(ref)
-	a["generation"], a["step"], a["seconds"] = generation, step, seconds
-	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET timings = timings || jsonb_build_object(@step::text, @seconds::double precision)
+	text, err := json.Marshal(seconds)
+	if err != nil {
+		return fmt.Errorf("encode the timings of generation %d of %s: %w", generation, ref, err)
+	}
+	a["generation"], a["seconds"] = generation, string(text)
+	_, err = db.Exec(ctx, `UPDATE kappactl.generation SET timings = timings || @seconds::jsonb
 		WHERE job = @job AND number = @number AND generation = @generation AND state = 'building'`, a)
 	if err != nil {
-		return fmt.Errorf("note step %s of generation %d of %s: %w", step, generation, ref, err)
+		return fmt.Errorf("note the timings of generation %d of %s: %w", generation, ref, err)
 	}
 	return nil
 }
 
-// NoteRead notes what the workers of a run were busy with, in seconds by name.
-func NoteRead(ctx context.Context, db pg.DB, ref job.Ref, generation int, seconds map[string]float64) error {
-	for name, s := range seconds {
-		if err := NoteStep(ctx, db, ref, generation, name, s); err != nil {
-			return err
-		}
+// LockBuilding locks a generation until the end of the transaction, so that it is not given up meanwhile. False: it is no
+// longer being built.
+func LockBuilding(ctx context.Context, tx *pg.Tx, ref job.Ref, generation int) (bool, error) {
+	a := args(ref)
+	a["generation"] = generation
+	tag, err := tx.Exec(ctx, `SELECT 1 FROM kappactl.generation
+		WHERE job = @job AND number = @number AND generation = @generation AND state = 'building' FOR SHARE`, a)
+	if err != nil {
+		return false, fmt.Errorf("lock generation %d of %s: %w", generation, ref, err)
 	}
-	return nil
+	return tag.RowsAffected() == 1, nil
 }
 
 // NoteCompared notes how many keys a generation was compared by, how many of them differ, and whether it is shown all the
@@ -72,7 +80,7 @@ func NoteSize(ctx context.Context, db pg.DB, ref job.Ref, generation int, table 
 
 // NoteDropped notes that nothing of a generation is left.
 func NoteDropped(ctx context.Context, db pg.DB, id int64) error {
-	if _, err := db.Exec(ctx, `UPDATE kappactl.generation SET dropped_at = clock_timestamp() WHERE id = @id`, pgx.NamedArgs{"id": id}); err != nil {
+	if _, err := db.Exec(ctx, `UPDATE kappactl.generation SET dropped_at = clock_timestamp(), trouble = '{}' WHERE id = @id`, pgx.NamedArgs{"id": id}); err != nil {
 		return fmt.Errorf("note that a generation is dropped: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
 )
 
 // Held locks a generation and reports whether it is under the claim of who removes it.
@@ -20,33 +21,54 @@ func Held(ctx context.Context, tx *pg.Tx, id, claim int64) (bool, error) {
 	return tag.RowsAffected() == 1, nil
 }
 
-// Readers are the process ids of the sessions of the database whose snapshot may be older than the last flip away from a
-// generation, whatever they are: readers, our own comparisons, and standbys that report what their queries see. Of a
-// generation that was never live there are none.
-func Readers(ctx context.Context, db pg.DB, id int64) ([]int32, error) {
-	rows, err := db.Query(ctx, `SELECT a.pid FROM kappactl.generation g, pg_stat_activity a
-		WHERE g.id = @id AND g.left_xid IS NOT NULL AND a.backend_xmin IS NOT NULL AND a.pid <> pg_backend_pid()
-		  AND (a.datname = current_database() OR a.backend_type = 'walsender')
-		  AND a.backend_type <> 'autovacuum worker' AND age(a.backend_xmin) >= age(g.left_xid::xid) ORDER BY 1`, pgx.NamedArgs{"id": id})
+// sqlReaders lists who may hold a snapshot that is older than the last flip away from a generation. Without pg_read_all_stats
+// the kind of other roles' backends is hidden, and their snapshots are not: an unknown kind counts. Standbys that report what
+// their queries see do so through a walsender or, when they have one, through their replication slot.
+const sqlReaders = `
+SELECT 'session ' || a.pid FROM kappactl.generation g, pg_stat_activity a
+ WHERE g.id = @id AND a.pid <> pg_backend_pid() AND age(a.backend_xmin) >= age(g.left_xid::xid)
+   AND CASE WHEN a.datname IS NULL THEN coalesce(a.backend_type, 'walsender') = 'walsender'
+       ELSE a.datname = current_database() AND coalesce(a.backend_type, '') <> 'autovacuum worker' END
+UNION ALL
+SELECT 'replication slot ' || s.slot_name FROM kappactl.generation g, pg_replication_slots s
+ WHERE g.id = @id AND s.slot_type = 'physical' AND age(s.xmin) >= age(g.left_xid::xid)
+ORDER BY 1`
+
+// Readers are the sessions of the database and the replication slots whose snapshots may be older than the last flip away
+// from a generation: of readers, of our own comparisons, of queries on standbys. Of a generation that was never live there
+// are none.
+func Readers(ctx context.Context, db pg.DB, id int64) ([]string, error) {
+	found, err := pg.Collect(ctx, db, pgx.RowTo[string], sqlReaders, pgx.NamedArgs{"id": id})
 	if err != nil {
 		return nil, fmt.Errorf("look for open snapshots: %w", err)
 	}
-	pids, err := pgx.CollectRows(rows, pgx.RowTo[int32])
-	if err != nil {
-		return nil, fmt.Errorf("look for open snapshots: %w", err)
-	}
-	return pids, nil
+	return found, nil
 }
 
-// Oldest is the number of the oldest generation of a version that readers may be shown.
-func Oldest(ctx context.Context, db pg.DB, ref job.Ref) (int, error) {
+// Oldest is the number of the oldest generation of a version, except for one, whose rows readers may see: those that can be
+// shown, and retired ones that are still in the batch table, which transactions that began before may read.
+func Oldest(ctx context.Context, db pg.DB, ref job.Ref, except int) (int, error) {
+	a := args(ref)
+	a["except"] = except
 	var oldest int
 	err := db.QueryRow(ctx, `SELECT coalesce(min(generation), 0) FROM kappactl.generation
-		WHERE job = @job AND number = @number AND state IN ('live', 'kept')`, args(ref)).Scan(&oldest)
+		WHERE job = @job AND number = @number AND generation <> @except
+		  AND (state IN ('live', 'kept') OR state = 'retired' AND dropped_at IS NULL AND left_at IS NOT NULL)`, a).Scan(&oldest)
 	if err != nil {
 		return 0, fmt.Errorf("read the generations of %s: %w", ref, err)
 	}
 	return oldest, nil
+}
+
+// NoteTrouble notes, under the claim of who removes a generation, why that is tried again or what it waits for.
+func NoteTrouble(ctx context.Context, db pg.DB, id, claim int64, why reason.Reason) error {
+	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET trouble = @why::jsonb
+		WHERE id = @id AND claim = @claim AND dropped_at IS NULL AND trouble <> @why::jsonb`,
+		pgx.NamedArgs{"id": id, "claim": claim, "why": why})
+	if err != nil {
+		return fmt.Errorf("note the trouble of a generation: %w", err)
+	}
+	return nil
 }
 
 // EndVersion ends all generations of a version whose tables are gone.

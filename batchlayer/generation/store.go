@@ -39,7 +39,9 @@ type Row struct {
 	Keep       *job.Keep // of serve.keep when it was computed; nil: all rows were kept
 	Error      reason.Reason
 	ExitCode   *int
-	Now        time.Time // the database's clock
+	Trouble    reason.Reason // why its run or its removal is tried again, or what it waits for; zero: nothing
+	Paused     bool          // its version is
+	Now        time.Time     // the database's clock
 }
 
 // Ref is the version.
@@ -52,7 +54,12 @@ func (r Row) Done(step string) bool {
 }
 
 const columns = `g.id, g.job, g.number, g.generation, g.state, g.base, g.request, g.accepted, g.changed, g.compared, g.rows, g.bytes, g.timings,
-       g.cut_at, g.started_at, g.live_at, g.ended_at, g.left_at, g.dropped_at, g.keep, g.error, g.exit_code, clock_timestamp() AS now
+       g.cut_at, g.started_at, g.live_at, g.ended_at, g.left_at, g.dropped_at, g.keep, g.error, g.exit_code, clock_timestamp() AS now,
+       EXISTS (SELECT FROM kappactl.version v WHERE v.job = g.job AND v.number = g.number AND v.paused_at IS NOT NULL) AS paused,
+       CASE WHEN g.state = 'building' THEN coalesce(
+            (SELECT nullif(r.trouble, '{}') FROM kappactl.request r WHERE r.id = g.request),
+            (SELECT p.trouble FROM kappactl.pace p WHERE p.job = g.job AND p.number = g.number AND p.trouble <> '{}'
+                AND p.at > clock_timestamp() - interval '10 s' ORDER BY p.agent LIMIT 1), '{}') ELSE g.trouble END AS trouble
   FROM kappactl.generation g`
 
 func args(ref job.Ref) pgx.NamedArgs {

@@ -57,7 +57,7 @@ func runBatchRun(ctx context.Context, o batchOptions) error {
 
 // follow waits until the run has begun or, with --wait, has ended.
 func (o batchOptions) follow(ctx context.Context, c *client, ref job.Ref, request int64) (batchResult, error) {
-	w := newPatience(o.app, c)
+	w, t := newPatience(o.app, c), troubles{batchOptions: o}
 	out := batchResult{actResult: actResult{Job: ref.Job, Version: ref.Number.String(), Verb: ledger.BatchRun}}
 	var said time.Time
 	for {
@@ -80,6 +80,9 @@ func (o batchOptions) follow(ctx context.Context, c *client, ref job.Ref, reques
 				o.progress("%s", batchProgress(*g))
 			}
 		}
+		if err == nil {
+			err = t.look(ctx, c, request)
+		}
 		if err := w.pause(ctx, answerEvery, err); err != nil {
 			return out, err
 		}
@@ -92,6 +95,32 @@ func begunAs(ref job.Ref, g batchlayer.Generation) reason.Reason {
 		return reason.BatchAccepted(ref, g.Generation)
 	}
 	return reason.BatchStarted(ref, g.Generation, g.Base)
+}
+
+// troubleEvery is how often a command that waits for a batch run looks at what keeps it from going on.
+const troubleEvery = 2 * time.Second
+
+// troubles tells what keeps a batch run from going on, each cause once.
+type troubles struct {
+	batchOptions
+	looked time.Time
+	told   reason.Reason
+}
+
+func (t *troubles) look(ctx context.Context, c *client, request int64) error {
+	now := t.sys.Now()
+	if now.Sub(t.looked) < troubleEvery {
+		return nil
+	}
+	t.looked = now
+	why, err := batchlayer.Trouble(ctx, c.pool, request)
+	if err != nil || why.Equal(t.told) {
+		return err
+	}
+	if t.told = why; !why.IsZero() {
+		t.progress("the run does not go on: %s", why.Text())
+	}
+	return nil
 }
 
 // batchProgress is how far a run is, in a line.
@@ -153,6 +182,9 @@ func printGenerations(w io.Writer, style render.Style, all []batchlayer.Generati
 		detail := g.Error
 		if g.Progress != nil {
 			_, detail, _ = strings.Cut(batchProgress(g), ": ")
+		}
+		if g.Trouble != "" {
+			detail = strings.TrimPrefix(detail+"; "+g.Trouble, "; ")
 		}
 		t.Add(render.Text(fmt.Sprint(g.Generation)), render.Toned(toneOf(g.State), string(g.State)), render.Text(g.Kind()), render.Text(render.Time(&g.CutAt)),
 			render.Text(render.CountOf(g.Rows)), render.Text(bytes), render.Text(render.CountOf(g.Changed)), render.Text(took), render.Text(render.Or(detail)))

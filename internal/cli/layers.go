@@ -57,6 +57,9 @@ func layerLines(l batchlayer.Layers) []string {
 	}
 	if l.Building != nil {
 		lines = append(lines, "run: "+batchProgress(*l.Building)+"; "+batchTimings(l.Building.Timings))
+		if l.Building.Trouble != "" {
+			lines = append(lines, "it does not go on: "+l.Building.Trouble)
+		}
 	}
 	if l.Last != nil {
 		last := fmt.Sprintf("last run: generation %d, %s", l.Last.Generation, l.Last.State)

@@ -21,6 +21,10 @@ const (
 	CodeBatchNoneUnderWay Code = "batch_none_under_way"
 	CodeBatchTooEarly     Code = "batch_too_early"
 	CodeBatchRemoved      Code = "batch_removed"
+	CodeBatchWaitsLocks   Code = "batch_waits_locks"
+	CodeBatchWaitsReaders Code = "batch_waits_readers"
+	CodeBatchPaused       Code = "batch_paused"
+	CodeBatchHeld         Code = "batch_held"
 	CodeNotLambda         Code = "not_lambda"
 )
 
@@ -50,7 +54,12 @@ func batchTexts() map[Code]string {
 		CodeBatchNoneUnderWay: `no batch run of {{text .version}} is under way`,
 		CodeBatchTooEarly:     `{{text .version}} is {{text .phase}}: its first generation is its replay`,
 		CodeBatchRemoved:      generation + ` is removed`,
-		CodeNotLambda:         `{{text .version}} has no batch layer: its job file has no mode: lambda`,
+		CodeBatchWaitsLocks:   `it waits for locks of other sessions: {{text .cause}}`,
+		CodeBatchWaitsReaders: `it waits for snapshots that are older than the flip away from it: {{list .readers}}`,
+		CodeBatchHeld: `{{if .generation}}generation {{text .generation}} of {{text .version}}` +
+			`{{else}}the batch run of {{text .version}}{{end}}: {{text .why}}`,
+		CodeBatchPaused: `{{text .version}} is paused: nothing is read for generations until it is resumed`,
+		CodeNotLambda:   `{{text .version}} has no batch layer: its job file has no mode: lambda`,
 	}
 }
 
@@ -168,6 +177,28 @@ func BatchTooEarly(ref job.Ref, phase job.Phase) Reason {
 // BatchRemoved is a generation whose rows are gone.
 func BatchRemoved(ref job.Ref, generation int) Reason {
 	return ofGeneration(CodeBatchRemoved, ref, generation, nil)
+}
+
+// BatchWaitsLocks is a step that waits for locks of other sessions; cause is PostgreSQL's message.
+func BatchWaitsLocks(cause string) Reason { return Reason{CodeBatchWaitsLocks, Args{"cause": cause}} }
+
+// BatchWaitsReaders is a generation that is not removed while sessions, standbys or replication slots hold older snapshots.
+func BatchWaitsReaders(readers []string) Reason {
+	return Reason{CodeBatchWaitsReaders, Args{"readers": readers}}
+}
+
+// BatchPaused is a version whose generations are not computed because it is paused.
+func BatchPaused(ref job.Ref) Reason {
+	return Reason{CodeBatchPaused, Args{"version": ref.String()}}
+}
+
+// BatchHeld is a batch run, or the removal of a generation, that does not go on; generation is nil when the run has begun none.
+func BatchHeld(ref job.Ref, generation *int, why Reason) Reason {
+	a := Args{"version": ref.String(), "why": why}
+	if generation != nil {
+		a["generation"] = Count(int64(*generation))
+	}
+	return Reason{CodeBatchHeld, a}
 }
 
 // NotLambda is a version without a batch layer.

@@ -52,6 +52,14 @@ func batchExamples() []example {
 		{reason.BatchUnderWay(ref(), 5), "generation 5 of orders/v3 is being computed"},
 		{reason.BatchNoneUnderWay(ref()), "no batch run of orders/v3 is under way"},
 		{reason.BatchTooEarly(ref(), job.Replaying), "orders/v3 is replaying: its first generation is its replay"},
+		{reason.BatchWaitsLocks("canceling statement due to lock timeout"), "it waits for locks of other sessions: canceling statement due to lock timeout"},
+		{reason.BatchWaitsReaders([]string{"session 7", "replication slot s"}), "it waits for snapshots that are older than the flip away from it: session 7, replication slot s"},
+		{reason.BatchPaused(ref()), "orders/v3 is paused: nothing is read for generations until it is resumed"},
+		{
+			reason.BatchHeld(ref(), &base, reason.TriedAgain("the disk is full")),
+			"generation 4 of orders/v3: the disk is full; it is tried again",
+		},
+		{reason.BatchHeld(ref(), nil, reason.TriedAgain("no answer")), "the batch run of orders/v3: no answer; it is tried again"},
 		{reason.BatchRemoved(ref(), 2), "generation 2 of orders/v3 is removed"},
 		{reason.NotLambda(ref()), "orders/v3 has no batch layer: its job file has no mode: lambda"},
 	}

@@ -33,6 +33,7 @@ func noon() time.Time { return time.Date(2026, 1, 31, 13, 0, 0, 0, time.FixedZon
 func generalExamples() []example {
 	return []example{
 		{reason.Refused("view v is in use"), "view v is in use"},
+		{reason.TriedAgain("the disk is full"), "the disk is full; it is tried again"},
 		{reason.Error(errors.New("connection reset")), "connection reset"},
 		{reason.NoWorker().More(1), "no worker reads it (and 1 partition more)"},
 		{reason.NoWorker().More(1200), "no worker reads it (and 1,200 partitions more)"},

@@ -37,6 +37,11 @@ func Perform(ctx context.Context, pool *pg.Pool, log *slog.Logger, request, clai
 	}
 	answer, refused := AnswerOf(err)
 	if pg.Unreachable(err) || !refused {
+		limited, cancel := context.WithTimeout(ctx, SlowLock) // the server may be what does not answer
+		defer cancel()
+		if noted := a.NoteTrouble(limited, pool, reason.TriedAgain(pg.Cause(err))); noted != nil {
+			log.Info("a request fails and nobody can be told", "request", r.ID, "error", noted)
+		}
 		return err
 	}
 	if err := WriteAnswer(ctx, pool, a.Request, a.Claim, answer); err != nil && !errors.Is(err, ErrLost) {

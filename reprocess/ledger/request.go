@@ -277,7 +277,7 @@ func readRequest(ctx context.Context, db pg.DB, id, claim int64) (RequestRow, er
 // WriteAnswer answers a request; ErrLost when it is answered or somebody else claimed it.
 func WriteAnswer(ctx context.Context, db pg.DB, id, claim int64, a Answer) error {
 	tag, err := db.Exec(ctx, `UPDATE kappactl.request SET exit_code = @code, answer = @answer, next_command = @next,
-			answered_at = clock_timestamp(), owner = NULL, lease = NULL
+			answered_at = clock_timestamp(), owner = NULL, lease = NULL, trouble = '{}'
 		WHERE id = @id AND claim = @claim AND answered_at IS NULL`,
 		pgx.NamedArgs{"id": id, "claim": claim, "code": int(a.Code), "answer": a.Reason, "next": a.Next})
 	if err != nil {
@@ -287,4 +287,20 @@ func WriteAnswer(ctx context.Context, db pg.DB, id, claim int64, a Answer) error
 		return ErrLost
 	}
 	return nil
+}
+
+// NoteTrouble notes why a request is tried again or what it waits for; the zero Reason: nothing any more. One that the actor
+// no longer holds, and an actor without a request, are left alone.
+func (a Actor) NoteTrouble(ctx context.Context, db pg.DB, why reason.Reason) error {
+	_, err := db.Exec(ctx, `UPDATE kappactl.request SET trouble = @why::jsonb
+		WHERE id = @id AND claim = @claim AND answered_at IS NULL AND trouble <> @why::jsonb`,
+		pgx.NamedArgs{"id": a.Request, "claim": a.Claim, "why": why})
+	return Wrap(err, "note the trouble of request %d", a.Request)
+}
+
+// Trouble is why an open request is tried again or what it waits for; zero: nothing.
+func Trouble(ctx context.Context, db pg.DB, id int64) (why reason.Reason, err error) {
+	err = db.QueryRow(ctx, `SELECT coalesce((SELECT trouble FROM kappactl.request WHERE id = @id), '{}')`,
+		pgx.NamedArgs{"id": id}).Scan(&why)
+	return why, Wrap(err, "read the trouble of request %d", id)
 }

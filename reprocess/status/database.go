@@ -37,6 +37,31 @@ func (s *Store) warnings(
 	for _, t := range dead {
 		out = append(out, reason.DeadRows(t.Schema+"."+t.Name, t.Dead, t.Live))
 	}
+	held, err := batchTroubles(ctx, db, job.Name(j.Name))
+	return append(out, held...), err
+}
+
+// batchTroubles returns what keeps batch runs of a job, or the removal of old generations, from going on.
+func batchTroubles(ctx context.Context, db pg.DB, name job.Name) ([]reason.Reason, error) {
+	type row struct {
+		Number     job.Number
+		Generation *int
+		Trouble    reason.Reason
+	}
+	found, err := pg.Structs[row](ctx, db, `SELECT r.number, g.generation, r.trouble
+		  FROM kappactl.request r LEFT JOIN kappactl.generation g ON g.request = r.id
+		 WHERE r.job = @job AND r.verb = @verb AND r.answered_at IS NULL AND r.trouble <> '{}'
+		UNION ALL
+		SELECT number, generation, trouble FROM kappactl.generation
+		 WHERE job = @job AND dropped_at IS NULL AND state <> 'building' AND trouble <> '{}'
+		ORDER BY 1, 2`, pgx.NamedArgs{"job": string(name), "verb": string(ledger.BatchRun)})
+	if err != nil {
+		return nil, ledger.Wrap(err, "read what keeps batch runs of %s from going on", name)
+	}
+	out := make([]reason.Reason, len(found))
+	for i, r := range found {
+		out[i] = reason.BatchHeld(job.Ref{Job: name, Number: r.Number}, r.Generation, r.Trouble)
+	}
 	return out, nil
 }
 
@@ -61,7 +86,8 @@ func deadRows(ctx context.Context, db pg.DB, schema string, tables []string, man
 	found, err := pg.Structs[deadTable](ctx, db,
 		`SELECT quote_ident(schemaname) AS schema, quote_ident(relname) AS name, n_dead_tup AS dead, n_live_tup AS live
 		FROM pg_stat_user_tables WHERE n_dead_tup >= @many AND n_dead_tup > n_live_tup
-		  AND (schemaname = @schema AND relname = ANY (@tables::text[]) OR relid = to_regclass('kappactl.position'))
+		  AND (schemaname = @schema AND EXISTS (SELECT FROM unnest(@tables::text[]) AS t
+			WHERE relname = t OR relname ~ ('^' || t || '_g[0-9]+$')) OR relid = to_regclass('kappactl.position'))
 		ORDER BY 1, 2`,
 		pgx.NamedArgs{"schema": schema, "tables": tables, "many": many})
 	return found, ledger.Wrap(err, "read the statistics of tables")

@@ -131,7 +131,8 @@ CREATE TABLE kappactl.request (
     answered_at  timestamptz,
     answer       jsonb NOT NULL DEFAULT '{}',      -- reason
     next_command text NOT NULL DEFAULT '',
-    exit_code    smallint
+    exit_code    smallint,
+    trouble      jsonb NOT NULL DEFAULT '{}'       -- reason: why it is tried again, or what it waits for
 );
 CREATE INDEX request_open ON kappactl.request (id) WHERE answered_at IS NULL;
 
@@ -383,6 +384,7 @@ CREATE TABLE kappactl.generation (
     dropped_at timestamptz,                        -- nothing of it is left
     error      jsonb NOT NULL DEFAULT '{}',        -- reason of a failed one
     exit_code  smallint,
+    trouble    jsonb NOT NULL DEFAULT '{}',        -- reason: why its removal is tried again, or what it waits for
     claim      bigint NOT NULL DEFAULT 0,          -- of who removes it
     owner      text,
     lease      timestamptz,
