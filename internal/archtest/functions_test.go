@@ -16,7 +16,8 @@ var statements = []string{"Query", "QueryRow", "Exec", "SendBatch", "CopyFrom"}
 
 // runsSQL are the files of internal/cli that run SQL all the same, with the reason.
 var runsSQL = map[string]string{
-	"demo.go": "the demo shows what its own view and tables hold",
+	"demo.go":        "the demo shows what its own view and tables hold",
+	"demo_lambda.go": "it plants a fault, which the commands are to refuse",
 }
 
 // parsed calls f with each file outside of tests.

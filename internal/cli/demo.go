@@ -34,8 +34,9 @@ func newDemo(a *app, run func(context.Context, demoOptions) error) *cobra.Comman
 		Use:   "demo",
 		Short: "Show the main job end to end on an embedded stack, with real output",
 		Long: `Start the embedded stack in a temporary folder, load sample page views, and take a job through its life: deploy, change its
-SQL, deploy beside the old version, promote, roll back, promote again, retire, and verify against the log. It runs the commands that
-it prints. The exit code is not 0 when anything is not as promised.`,
+SQL, deploy beside the old version, promote, roll back, promote again, retire, and verify against the log; then make it one of mode
+lambda with history beyond the topic's, refuse a bad batch generation, and go back. It runs the commands that it prints. The exit code
+is not 0 when anything is not as promised.`,
 		Example:     "  kappactl demo",
 		Args:        exactly(),
 		Annotations: map[string]string{timeoutKey: "5m"},
@@ -52,6 +53,8 @@ type demo struct {
 	dir    string // job files and data; commands run here
 	config string // the stack's settings file
 	pool   *pg.Pool
+
+	brokers []string
 }
 
 func runDemo(ctx context.Context, o demoOptions) error {
@@ -74,9 +77,9 @@ func runDemo(ctx context.Context, o demoOptions) error {
 	}
 	d := &demo{app: o.app, dir: dir}
 	d.say("kappactl demo: a local Kafka, PostgreSQL and agent in %s", dir)
-	stack := devOptions{app: o.app, data: filepath.Join(dir, "stack"), postgresBin: o.postgresBin}
+	stack := devOptions{app: o.app, data: filepath.Join(dir, "stack"), postgresBin: o.postgresBin, failsOnly: true}
 	err = withStack(ctx, stack, func(ctx context.Context, up *running) error {
-		d.config, d.pool = up.config, up.pool
+		d.config, d.pool, d.brokers = up.config, up.pool, up.brokers
 		return d.play(ctx)
 	})
 	if err != nil {

@@ -84,6 +84,9 @@ func totals(events []pageview, shortest int) []demoTotal {
 	return out
 }
 
+// demoBounces is the condition of the demo's second version.
+func demoBounces() string { return fmt.Sprintf("\n  WHERE duration_ms >= %d", bounce) }
+
 // demoJob is the demo's job file; where is empty in its first version.
 func demoJob(where string) string {
 	return `job: pageviews
@@ -104,7 +107,7 @@ serve:
   view: public.pageviews_hourly
 checks:
   - {name: not_empty, sql: "SELECT count(*) > 0 FROM candidate"}
-archive: {}
+archive: {roll: {every: 1s}}
 ready: {max_lag_time: 2s, stable_for: 1s}
 `
 }

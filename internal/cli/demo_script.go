@@ -26,6 +26,7 @@ func (d *demo) play(ctx context.Context) error {
 		func(ctx context.Context) error { return d.second(ctx, early) },
 		func(ctx context.Context) error { return d.flips(ctx, early, everything) },
 		func(ctx context.Context) error { return d.end(ctx, everything) },
+		func(ctx context.Context) error { return d.lambda(ctx, everything) },
 	}
 	for _, scene := range scenes {
 		if err := scene(ctx); err != nil {
@@ -58,7 +59,7 @@ func (d *demo) first(ctx context.Context, early []pageview) error {
 // second deploys the second version beside the first.
 func (d *demo) second(ctx context.Context, early []pageview) error {
 	d.say("The code changes: views shorter than a second are bounces and no longer count.")
-	if err := d.file("pageviews.yaml", demoJob(fmt.Sprintf("\n  WHERE duration_ms >= %d", bounce))); err != nil {
+	if err := d.file("pageviews.yaml", demoJob(demoBounces())); err != nil {
 		return err
 	}
 	d.say("Deploying it replays history into a table of its own, beside the live one. Readers see nothing of it yet.")

@@ -23,6 +23,7 @@ type devOptions struct {
 	http        string
 	brokers     []string // existing ones, in place of the embedded one
 	dsn         string   // an existing database
+	failsOnly   bool     // the agent logs errors only: what it warns of is part of the show
 }
 
 func newDev(a *app, run func(context.Context, devOptions) error) *cobra.Command {
@@ -131,8 +132,11 @@ func withStack(ctx context.Context, o devOptions, use func(context.Context, *run
 // quietLog is quiet about what goes well: the agent of dev shares its terminal with a person.
 func (o devOptions) quietLog(s config.Settings) *slog.Logger {
 	options := &slog.HandlerOptions{Level: slog.LevelWarn}
-	if o.flags.debug {
+	switch {
+	case o.flags.debug:
 		options.Level = slog.LevelDebug
+	case o.failsOnly:
+		options.Level = slog.LevelError
 	}
 	if s.Agent.Log == "json" {
 		return slog.New(slog.NewJSONHandler(o.sys.Err, options))
