@@ -70,6 +70,39 @@ func (b *bench) serve(ctx context.Context, dsn string) (*agent, error) {
 	}
 }
 
+// hosted is an empty database with agents.
+type hosted struct {
+	dsn    string
+	agents []*agent
+	drop   func()
+}
+
+// host makes an empty database and starts n agents on it.
+func (b *bench) host(ctx context.Context, n int) (*hosted, error) {
+	dsn, drop, err := b.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &hosted{dsn: dsn, drop: drop}
+	for range n {
+		a, err := b.serve(ctx, dsn)
+		if err != nil {
+			h.end(&err)
+			return nil, err
+		}
+		h.agents = append(h.agents, a)
+	}
+	return h, nil
+}
+
+// end stops the agents, adds what they failed with to err, and drops the database.
+func (h *hosted) end(err *error) {
+	for _, a := range h.agents {
+		*err = errors.Join(*err, a.stop())
+	}
+	h.drop()
+}
+
 // stop ends the agent and waits for it.
 func (a *agent) stop() error {
 	_ = a.cmd.Process.Signal(syscall.SIGTERM)

@@ -64,42 +64,39 @@ promote: auto
 }
 
 // deploy takes a job from its file to a served view, on an empty database and with a fresh agent.
-func (b *bench) deploy(ctx context.Context, name, text string, t topic) (measure, error) {
-	dsn, drop, err := b.database(ctx)
-	if err != nil {
-		return measure{}, err
-	}
-	defer drop()
+func (b *bench) deploy(ctx context.Context, name, text string, t topic) (m measure, err error) {
 	path := filepath.Join(b.folder, name+".yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return measure{}, err
 	}
-	a, err := b.serve(ctx, dsn)
+	h, err := b.host(ctx, 1)
 	if err != nil {
 		return measure{}, err
 	}
+	defer h.end(&err)
+	dsn, a := h.dsn, h.agents[0]
 	planned, err := b.plan(ctx, dsn, path)
 	if err != nil {
-		return measure{}, errors.Join(err, a.stop())
+		return measure{}, err
 	}
 	before, _, err := usage(a.cmd.Process.Pid)
 	if err != nil {
-		return measure{}, errors.Join(err, a.stop())
+		return measure{}, err
 	}
 	profile := b.profiled(ctx, a, name, 2+int(t.records/500_000))
 	began := time.Now()
 	_, cli, err := b.command(ctx, dsn, "deploy", path, "--output", "json")
 	profile()
 	if err != nil {
-		return measure{}, errors.Join(err, a.stop(), errors.New(a.log.text.String()))
+		return measure{}, errors.Join(err, errors.New(a.log.text.String()))
 	}
-	m := measure{Records: t.records, Bytes: t.bytes, Planned: planned}
+	m = measure{Records: t.records, Bytes: t.bytes, Planned: planned}
 	after, peak, err := usage(a.cmd.Process.Pid)
 	if err == nil {
 		m.CPU, m.Peak = after-before+cli, peak
 		err = m.look(ctx, dsn, began, t)
 	}
-	return m, errors.Join(err, a.stop())
+	return m, err
 }
 
 // plan is how many seconds plan says that replaying and building will take.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,16 +36,12 @@ func (b *bench) flipBench(ctx context.Context) (err error) {
 	if _, err := b.write(ctx, b.pageviews(name, min(b.records, flipRecords))); err != nil {
 		return err
 	}
-	dsn, drop, err := b.database(ctx)
+	h, err := b.host(ctx, 1)
 	if err != nil {
 		return err
 	}
-	defer drop()
-	a, err := b.serve(ctx, dsn)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.stop()) }()
+	defer h.end(&err)
+	dsn := h.dsn
 	first := fmt.Sprintf(viewsJob, name, b.workers)
 	second := strings.Replace(first, "FROM source", "FROM source WHERE duration_ms >= 100", 1)
 	for i, text := range []string{first, second} {

@@ -59,7 +59,7 @@ func crowdJob(i int, topic string) string {
 func (b *bench) jobsBench(ctx context.Context) error {
 	for _, n := range b.jobs {
 		c := crowd{Jobs: n, Topics: min(n, crowdTopics), Partitions: crowdPartitions}
-		if err := b.host(ctx, &c); err != nil {
+		if err := b.crowded(ctx, &c); err != nil {
 			return fmt.Errorf("%d jobs: %w", n, err)
 		}
 		b.result.Jobs = append(b.result.Jobs, c)
@@ -70,8 +70,8 @@ func (b *bench) jobsBench(ctx context.Context) error {
 	return nil
 }
 
-// host deploys the jobs of a crowd and looks at the agent that has them.
-func (b *bench) host(ctx context.Context, c *crowd) (err error) {
+// crowded deploys the jobs of a crowd and looks at the agent that has them.
+func (b *bench) crowded(ctx context.Context, c *crowd) (err error) {
 	topics := make([]string, c.Topics)
 	for i := range topics {
 		topics[i] = fmt.Sprintf("crowd-%d-%d", c.Jobs, i)
@@ -80,16 +80,12 @@ func (b *bench) host(ctx context.Context, c *crowd) (err error) {
 		}
 		defer b.dropTopic(ctx, topics[i])
 	}
-	dsn, drop, err := b.database(ctx)
+	h, err := b.host(ctx, 1)
 	if err != nil {
 		return err
 	}
-	defer drop()
-	a, err := b.serve(ctx, dsn)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.stop()) }()
+	defer h.end(&err)
+	dsn, a := h.dsn, h.agents[0]
 	conn, err := pgx.Connect(ctx, dsn)
 	if err != nil {
 		return err

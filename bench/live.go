@@ -76,24 +76,12 @@ func (b *bench) follow(ctx context.Context, f *following) (err error) {
 		return err
 	}
 	defer b.dropTopic(ctx, name)
-	dsn, drop, err := b.database(ctx)
+	h, err := b.host(ctx, f.Agents)
 	if err != nil {
 		return err
 	}
-	defer drop()
-	var agents []*agent
-	defer func() {
-		for _, a := range agents {
-			err = errors.Join(err, a.stop())
-		}
-	}()
-	for range f.Agents {
-		a, err := b.serve(ctx, dsn)
-		if err != nil {
-			return err
-		}
-		agents = append(agents, a)
-	}
+	defer h.end(&err)
+	dsn := h.dsn
 	path := filepath.Join(b.folder, name+".yaml")
 	if err := os.WriteFile(path, fmt.Appendf(nil, rolledUpJob, "live", name, "rolled_up"), 0o600); err != nil {
 		return err
@@ -110,7 +98,7 @@ func (b *bench) follow(ctx context.Context, f *following) (err error) {
 		f.Agents); err != nil {
 		return fmt.Errorf("every agent follows partitions: %w", err)
 	}
-	return b.measureLive(ctx, f, name, conn, agents)
+	return b.measureLive(ctx, f, name, conn, h.agents)
 }
 
 func (b *bench) measureLive(ctx context.Context, f *following, name string, conn *pgx.Conn, agents []*agent) error {
