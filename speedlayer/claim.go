@@ -136,6 +136,7 @@ func (l *live) drop(o *owned) {
 	delete(l.owned, o.partition)
 	delete(l.skip, o.partition)
 	l.troubles.works(fetching(o.partition.String()))
+	l.troubles.works(committingTo(o.partition))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.held, o.partition)
@@ -158,6 +159,7 @@ func (l *live) halt(o *owned, kind job.FaultKind) {
 	o.halted, o.haltedAt, o.answers, o.fault.Kind = true, l.renewed, false, kind
 	o.records, o.bytes, o.read = nil, 0, o.next
 	l.troubles.works(fetching(o.partition.String()))
+	l.troubles.works(committingTo(o.partition))
 }
 
 // giveUp releases n partitions, the last ones first, in the order in which they are claimed.

@@ -89,6 +89,10 @@ func (l *live) settle(ctx context.Context, err error, parts []part) error {
 	if errors.As(err, &resource) || pg.TimedOut(err) || errors.As(err, &merge) && pg.Unreachable(err) { // of the batch, or of the search in it
 		return l.tooMuch(parts, err)
 	}
+	if errors.As(err, &merge) && !pg.Retryable(err) && !pg.Unreachable(err) {
+		l.refused(ctx, parts, err)
+		return nil
+	}
 	return err
 }
 
@@ -103,6 +107,9 @@ func (l *live) committed(parts []part) {
 				delete(l.skip[p.partition], offset)
 			}
 		}
+	}
+	for p := range next {
+		l.troubles.works(committingTo(p))
 	}
 	l.advice.give(next)
 	l.tries = 0

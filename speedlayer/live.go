@@ -265,9 +265,11 @@ func (l *live) anyHeld() bool {
 	return false
 }
 
+// anyPending reports whether there is something to commit now.
 func (l *live) anyPending() bool {
+	now := l.Now()
 	for _, o := range l.owned {
-		if o.pending() || o.faulty() {
+		if o.pending() && !o.due.After(now) || o.faulty() {
 			return true
 		}
 	}

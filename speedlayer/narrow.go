@@ -2,6 +2,7 @@ package speedlayer
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/format"
 	"github.com/kappactl/kappactl/internal/query"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/retry"
 )
 
@@ -24,6 +26,8 @@ type narrowed struct {
 	turn  int       // of its last batch
 	tries int       // how often the one record at next was too much, in a row
 	due   time.Time // it is not tried before
+	// refusals is how often PostgreSQL did not take the rows of the partition alone, in a row.
+	refusals int
 }
 
 // alone says that the partition may not share a batch.
@@ -82,6 +86,26 @@ func (l *live) tooMuch(parts []part, err error) error {
 	return nil
 }
 
+// refused isolates the partitions whose rows PostgreSQL does not take because of err, as a trigger or a policy on the version's table
+// may do: those of a batch are tried alone from there on, and one that is refused alone waits, longer each time, while the others
+// go on.
+func (l *live) refused(ctx context.Context, parts []part, err error) {
+	l.Metrics.CommitRetries.Add(1)
+	for _, p := range parts {
+		p.until = max(p.until, p.to)
+	}
+	if len(parts) > 1 {
+		return
+	}
+	p := parts[0]
+	p.refusals++
+	p.due = l.Now().Add(retry.Backoff(p.refusals, 20*time.Millisecond, 5*time.Second))
+	l.quiet.warn(cannotCommit, err, "partition", p.partition.String())
+	l.failed(ctx, committingTo(p.partition), func(agent, cause string) reason.Reason {
+		return reason.CommitRefused(agent, p.partition.String(), cause)
+	}, err)
+}
+
 // unless is err, unless it is cured.
 func unless(cured bool, err error) error {
 	if cured {
@@ -93,7 +117,7 @@ func unless(cured bool, err error) error {
 // widen takes back a part of what tooMuch did, after a batch that passed.
 func (l *live) widen(parts []part) {
 	for _, p := range parts {
-		p.tries, p.due = 0, time.Time{}
+		p.tries, p.refusals, p.due = 0, 0, time.Time{}
 		switch {
 		case !p.alone():
 			p.narrowed = narrowed{turn: p.turn}

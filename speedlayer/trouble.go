@@ -47,6 +47,9 @@ const (
 // fetching is the work of reading a partition, named topic/partition.
 func fetching(partition string) work { return work("fetch " + partition) }
 
+// committingTo is the work of committing a partition that PostgreSQL refuses.
+func committingTo(p job.Partition) work { return work("commit " + p.String()) }
+
 // fetchFails is the reason why a partition cannot be read.
 func fetchFails(partition string) func(agent, cause string) reason.Reason {
 	return func(agent, cause string) reason.Reason { return reason.FetchFails(agent, partition, cause) }

@@ -72,6 +72,40 @@ func TestTheCauseOfACommitThatKeepsFailingIsWrittenUntilItSucceeds(t *testing.T)
 	r.equal()
 }
 
+// TestRowsThatATriggerRefusesStopOnlyTheirPartition: they were in a batch with those of the other partitions, which waited for them.
+func TestRowsThatATriggerRefusesStopOnlyTheirPartition(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, kafkatest.Fake(t), 3, sums)
+	r.startLive()
+	exec(t, r.pool, `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF NEW.k = 'bad' THEN RAISE 'no bad keys'; END IF; RETURN NEW; END $$;
+		CREATE TRIGGER refuse BEFORE INSERT OR UPDATE ON public.sums__v1 FOR EACH ROW EXECUTE FUNCTION refuse()`, nil)
+	kafkatest.Produce(t, r.brokers, r.topic, 1, `{"k":"bad","v":1}`)
+	r.produce(0, 200, 5)
+	r.agent("a", nil)
+	at := func(partition int32) int64 {
+		for _, p := range positions(t, r.pool, r.ref) {
+			if p.Partition.ID == partition {
+				return p.Next
+			}
+		}
+		return -1
+	}
+	kafkatest.Until(t, "the first partition is read", func() bool { return at(0) == 5 })
+	r.troubled(reason.CodeCommitFails, "cannot commit results of "+r.topic+"/1: no bad keys")
+	for i := range 3 { // also those that come while the partition waits
+		r.produce(int32(2*(i%2)), 300+i, 1)
+		kafkatest.Until(t, "the other partitions go on", func() bool { return at(0)+at(2) == int64(6+i) })
+	}
+	if next := at(1); next != 0 {
+		t.Errorf("the refused partition is at %d", next)
+	}
+	exec(t, r.pool, `DROP FUNCTION refuse() CASCADE`, nil)
+	r.caughtUp()
+	kafkatest.Until(t, "it is over", func() bool { return r.trouble().IsZero() })
+	r.equal()
+}
+
 func TestATableThatIsNotAsItWasCreatedStopsItsPartitionsUntilItIsRestored(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, kafkatest.Fake(t), 1, sums)

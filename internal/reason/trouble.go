@@ -14,7 +14,7 @@ const (
 func troubleTexts() map[Code]string {
 	const retried = `: {{text .cause}}; tried again until it succeeds`
 	return map[Code]string{
-		CodeCommitFails:  `agent {{text .agent}} cannot commit results` + retried,
+		CodeCommitFails:  `agent {{text .agent}} cannot commit results{{if .at}} of {{text .at}}{{end}}` + retried,
 		CodeFetchFails:   `agent {{text .agent}} cannot read {{text .at}}` + retried,
 		CodeClaimFails:   `agent {{text .agent}} cannot claim partitions or segments` + retried,
 		CodeSegmentFails: `agent {{text .agent}} cannot replay a segment` + retried,
@@ -49,6 +49,9 @@ const (
 
 // CommitFails is a live commit that fails on an agent.
 func CommitFails(agent, cause string) Reason { return troubleOn(CodeCommitFails, agent, cause) }
+
+// CommitRefused is CommitFails of one partition, named topic/partition; others may go on.
+func CommitRefused(agent, at, cause string) Reason { return CommitFails(agent, cause).with("at", at) }
 
 // FetchFails is a partition, named topic/partition, that an agent cannot read.
 func FetchFails(agent, at, cause string) Reason {

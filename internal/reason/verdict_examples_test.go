@@ -56,6 +56,10 @@ func verdictExamples() []example {
 
 func troubleExamples() []example {
 	return []example{
+		{
+			reason.CommitRefused("a1", "orders/2", "not today"),
+			"agent a1 cannot commit results of orders/2: not today; tried again until it succeeds",
+		},
 		{reason.CommitFails("a1", "disk full"), "agent a1 cannot commit results: disk full; tried again until it succeeds"},
 		{reason.FetchFails("a1", "orders/2", "EOF"), "agent a1 cannot read orders/2: EOF; tried again until it succeeds"},
 		{reason.ClaimFails("a1", "timeout"), "agent a1 cannot claim partitions or segments: timeout; tried again until it succeeds"},
