@@ -73,6 +73,9 @@ func TestPostgreSQLThatTakesNoWrites(t *testing.T) {
 	w.serve()
 	w.ok("deploy", w.file("v1.yaml", fmt.Sprintf(clicksJob, topic, 0)))
 
+	// An agent that cannot write its heartbeats counts as gone after a second: another one does not.
+	w.exec(`INSERT INTO kappactl.agent (id, host, pid, release, capacity, dialects, heartbeat_at)
+		SELECT 'another', host, 0, release, capacity, dialects, heartbeat_at + interval '1 hour' FROM kappactl.agent`)
 	database := "ALTER DATABASE " + strings.TrimPrefix(filepath.Base(strings.Split(w.dsn, "?")[0]), "/")
 	w.exec(database + " SET default_transaction_read_only = on")
 	w.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'kappactl agent'")
@@ -81,7 +84,7 @@ func TestPostgreSQLThatTakesNoWrites(t *testing.T) {
 	kafkatest.Until(t, "all of the agent's sessions are read-only", func() bool {
 		return w.sum(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'kappactl agent'`) > 0
 	})
-	w.exec("SET default_transaction_read_only = off; " + database + " RESET default_transaction_read_only")
+	w.exec("SET default_transaction_read_only = off; " + database + " RESET default_transaction_read_only; DELETE FROM kappactl.agent WHERE id = 'another'")
 	kafkatest.Until(t, "everything is counted", func() bool { return w.count() == 3000 })
 	w.caughtUp("clicks")
 	w.equalAfter(readOnly, "it takes writes again, on new connections only", "clicks")
