@@ -23,13 +23,17 @@ build: need-go
 demo: build need-postgres
 	bin/kappactl demo
 
-# Packages are tested two or more at a time, in this order: the long ones begin first, so that none is left alone at the end.
-LONG := ./internal/e2e ./reprocess ./speedlayer ./internal/query ./internal/kafka ./internal/cli
+# Packages are tested two at a time, in this order: the long ones begin first, so that none is left alone at the end. The race detector is
+# for what runs in the processes of tests: those of e2e start the binary and wait, all but one, which hosts agents.
+LONG := ./reprocess ./speedlayer ./internal/query ./internal/kafka ./internal/cli
+E2E := github.com/kappactl/kappactl/internal/e2e
+GO_TEST := go test -vet=off -ldflags=-w -timeout 30m
 
 # Without debug information (-w) the tests of a package with the SQL engine link in half the time. lint vets.
-## test: all tests with the race detector, against one PostgreSQL and one Kafka broker started for the run
+## test: all tests, with the race detector, against one PostgreSQL and one Kafka broker started for the run
 test: need-go need-postgres
-	go run ./internal/testservers go test -race -vet=off -ldflags=-w -timeout 30m $(LONG) ./...
+	go run ./internal/testservers $(GO_TEST) ./internal/e2e -- $(GO_TEST) -race -run TestTheViewEquals ./internal/e2e \
+	  -- $(GO_TEST) -race $(LONG) $$(go list ./... | grep -vx $(E2E))
 
 ## check: format, linters, documents in step with the code, all tests
 check: need-go fmt lint test
@@ -37,6 +41,7 @@ check: need-go fmt lint test
 ## soak: the long tests at full size
 soak: need-go need-postgres
 	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill|TestCut|TestPostgreSQLStopped|TestAPartition|TestTheViewEquals|TestPlanSaysWhatDeploy|TestPaused|TestTwoAgents|TestProducer' ./internal/e2e
+	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 60m -run 'Rows|Key|Tombstone|Newer|Appended' ./speedlayer
 
 ## pictures: docs/images, taken of the real program
 pictures: build need-postgres

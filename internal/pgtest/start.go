@@ -32,6 +32,7 @@ func Start(ctx context.Context) (*Server, error) {
 		Settings: map[string]string{
 			"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off",
 			"max_connections": "300", "shared_buffers": "256MB", "autovacuum_naptime": "10s",
+			"max_wal_size": "1GB", // its files may be in memory
 		},
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // mostAgain is how many failed tests are run again. More than that is no accident of timing.
@@ -34,18 +35,34 @@ type reading struct {
 	hopeless bool
 }
 
-// Write takes the next piece of the output.
+// Write takes the next piece of the output and passes the lines on that are whole.
 func (r *reading) Write(b []byte) (int, error) {
-	for rest := b; len(rest) > 0; {
-		end := bytes.IndexByte(rest, '\n')
-		if end < 0 {
-			r.line = append(r.line, rest...)
-			break
-		}
-		r.take(string(append(r.line, rest[:end]...)))
-		r.line, rest = r.line[:0], rest[end+1:]
+	r.line = append(r.line, b...)
+	end := bytes.LastIndexByte(r.line, '\n') + 1
+	for line := range bytes.Lines(r.line[:end]) {
+		r.take(string(bytes.TrimSuffix(line, []byte("\n"))))
 	}
-	return r.w.Write(b)
+	if _, err := r.w.Write(r.line[:end]); err != nil {
+		return 0, err
+	}
+	r.line = append(r.line[:0], r.line[end:]...)
+	return len(b), nil
+}
+
+// end passes on what follows the last line.
+func (r *reading) end() { _, _ = r.w.Write(r.line) }
+
+// whole is a writer for several goroutines.
+type whole struct {
+	mu sync.Mutex // guards w
+	w  io.Writer
+}
+
+// Write writes all of b in one piece.
+func (o *whole) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(b)
 }
 
 func (r *reading) take(line string) {

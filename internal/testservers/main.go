@@ -1,8 +1,10 @@
 // Command testservers runs a command with one PostgreSQL server, one Kafka broker and one S3 gateway for all of it, and ends them
-// when it is over. make test runs go test with it, so that not every package starts servers of its own. In CI it runs the few tests
-// that failed once more, alone.
+// when it is over. make test runs go test with it, so that not every package starts servers of its own. Commands with a -- between
+// them run beside each other. In CI it runs the few tests that failed once more, alone. Temporary files are in memory where there
+// is enough of it.
 //
 //	go run ./internal/testservers go test ./...
+//	go run ./internal/testservers go test ./internal/e2e -- go test -race ./speedlayer ./reprocess
 package main
 
 import (
@@ -13,7 +15,9 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/kappactl/kappactl/internal/kafkatest"
@@ -24,10 +28,17 @@ import (
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	if len(args) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: testservers COMMAND [ARGUMENT]…")
+	commands := split(args)
+	if len(commands) == 0 {
+		fmt.Fprintln(os.Stderr, "usage: testservers COMMAND [ARGUMENT]… [-- COMMAND [ARGUMENT]…]")
 		return 2
 	}
+	leave, err := inMemory()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testservers:", err)
+		return 1
+	}
+	defer leave()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	server, err := pgtest.Start(ctx)
@@ -63,18 +74,56 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "testservers: S3 gateway:", err)
 		return 1
 	}
-	output := &reading{w: os.Stdout}
-	code := command(ctx, args, env, output)
+	return beside(ctx, commands, env)
+}
+
+// split takes a command line apart at each --.
+func split(args []string) (commands [][]string) {
+	for len(args) > 0 {
+		end := slices.Index(args, "--")
+		if end < 0 {
+			end = len(args)
+		}
+		if end > 0 {
+			commands = append(commands, args[:end])
+		}
+		args = args[min(end+1, len(args)):]
+	}
+	return commands
+}
+
+// beside runs the commands at the same time and returns the highest of their exit codes. In CI tests that failed then run once more.
+func beside(ctx context.Context, commands [][]string, env []string) int {
+	outputs, codes := make([]*reading, len(commands)), make([]int, len(commands))
+	stdout := &whole{w: os.Stdout}
+	var group sync.WaitGroup
+	for i, args := range commands {
+		outputs[i] = &reading{w: stdout}
+		group.Go(func() {
+			codes[i] = command(ctx, args, env, outputs[i])
+			outputs[i].end()
+		})
+	}
+	group.Wait()
+	code := slices.Max(codes)
 	if code == 0 || os.Getenv("CI") != "true" {
 		return code
 	}
-	commands := output.again(args)
-	if len(commands) == 0 {
+	var failures []failure
+	var repeats [][]string
+	for i, args := range commands {
+		again := outputs[i].again(args)
+		if codes[i] != 0 && len(again) == 0 {
+			return code
+		}
+		failures, repeats = append(failures, outputs[i].failures...), append(repeats, again...)
+	}
+	if len(repeats) > mostAgain {
 		return code
 	}
-	heading(os.Stdout, output.failures)
+	heading(os.Stdout, failures)
 	worst := 0
-	for _, again := range commands {
+	for _, again := range repeats {
 		worst = max(worst, command(ctx, again, env, os.Stdout))
 	}
 	return worst
