@@ -76,9 +76,9 @@ func (*Store) Attach(ctx context.Context, pool *pg.Pool, v job.Version, generati
 }
 
 // Detach takes a generation out of the batch table. It waits for every transaction that has touched the table and holds up
-// nobody; one that was interrupted is finished. db must be a direct connection, outside of a transaction: a statement
-// timeout of a pooler leaves the generation pending. Repeatable.
-func (*Store) Detach(ctx context.Context, db pg.DB, v job.Version, generation int) error {
+// nobody. One that was interrupted, by a timeout of a role or a pooler, is finished: that waits for locks on the generation while
+// it keeps other generations from being attached, so it gives up soon. db must not be a transaction. Repeatable.
+func (s *Store) Detach(ctx context.Context, db pg.DB, v job.Version, generation int) error {
 	members, err := Members(ctx, db, v)
 	if err != nil {
 		return err
@@ -87,11 +87,12 @@ func (*Store) Detach(ctx context.Context, db pg.DB, v job.Version, generation in
 	if !there {
 		return nil
 	}
-	how := "CONCURRENTLY"
+	sql := fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", qualified(v.Schema, v.Batch()), qualified(v.Schema, v.Member(generation)))
 	if m.Pending {
-		how = "FINALIZE"
+		sql = fmt.Sprintf("SET LOCAL lock_timeout = %d; %s FINALIZE", s.config.DropLockTimeout.Milliseconds(), sql)
+	} else {
+		sql += " CONCURRENTLY"
 	}
-	sql := fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s %s", qualified(v.Schema, v.Batch()), qualified(v.Schema, v.Member(generation)), how)
 	if _, err := db.Exec(pg.Long(ctx), sql); err != nil {
 		return fmt.Errorf("detach generation %d of %s: %w", generation, v.Ref, refused(err))
 	}
