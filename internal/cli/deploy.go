@@ -107,6 +107,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	if o.dryRun {
 		return o.dry(ctx, cl, staging)
 	}
+	foreseen := o.foreseen(ctx, cl, staging)
 	staged, err := cl.store.Stage(ctx, staging)
 	if err != nil {
 		return o.refused(c.spec.Job, o.named(err))
@@ -120,7 +121,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 		}
 	}
 	if o.detach {
-		return o.detached(staged)
+		return o.detached(staged, foreseen)
 	}
 	return o.follow(ctx, cl, staged, started)
 }

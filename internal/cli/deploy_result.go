@@ -68,13 +68,35 @@ func appliedLine(s plan.Staged) string {
 		strings.Join(s.Applied, ", "))
 }
 
-// detached reports a deployment that nobody follows; with --quiet as its id alone.
-func (o deployOptions) detached(s plan.Staged) error {
+// foreseen are warnings about a replay that this command does not follow. What cannot be asked is left to the deployment.
+func (o deployOptions) foreseen(ctx context.Context, cl *client, s plan.Staging) []reason.Reason {
+	if !o.detach {
+		return nil
+	}
+	admin, _, err := cl.admin(ctx)
+	if err != nil {
+		return nil
+	}
+	defer admin.Close()
+	limited, cancel := context.WithTimeout(ctx, brokerPatience)
+	defer cancel()
+	p, err := cl.store.Ahead(limited, s, cl.history(admin, s.Spec), o.sys.Now())
+	if err != nil {
+		return nil
+	}
+	return p.Warnings
+}
+
+// detached reports a deployment that is not followed; with --quiet as its id alone.
+func (o deployOptions) detached(s plan.Staged, warnings []reason.Reason) error {
 	result := deployResult{
 		Job: s.Job, Version: s.Number.String(), Deployment: s.Deployment, Phase: job.Staged, Resumed: s.Resumed,
 		Applied: s.Applied,
 		Message: fmt.Sprintf("%s %s is deployment %d", s.Job, s.Number, s.Deployment),
 		Next:    fmt.Sprintf("kappactl wait %s %s --for verified", s.Job, s.Number),
+	}
+	for _, w := range warnings {
+		result.Message += "\nwarning: " + w.Text()
 	}
 	if !o.machine() && o.flags.quiet {
 		_, err := fmt.Fprintln(o.sys.Out, s.Deployment)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -63,6 +64,8 @@ type flow struct {
 	stop   context.CancelCauseFunc
 	ended  chan job.ExitCode
 	config []string
+
+	brokers []string
 }
 
 func newFlow(t *testing.T) *flow {
@@ -70,7 +73,7 @@ func newFlow(t *testing.T) *flow {
 	pool, dsn := pgtest.New(t)
 	brokers := kafkatest.Fake(t)
 	kafkatest.CreateTopic(t, brokers, "pageviews", 4, nil)
-	f := &flow{t: t, pool: pool, config: []string{"--dsn", dsn, "--brokers", strings.Join(brokers, ",")}}
+	f := &flow{t: t, pool: pool, brokers: brokers, config: []string{"--dsn", dsn, "--brokers", strings.Join(brokers, ",")}}
 	f.exec(`INSERT INTO kappactl.agent (id, host, pid, release, capacity, dialects, heartbeat_at)
 		VALUES ('test', 'test', 1, 'test', 1, '{1}', clock_timestamp() + interval '1 hour')`)
 	return f
@@ -191,5 +194,24 @@ func TestAnActEndsWithTheCodeOfItsAnswer(t *testing.T) {
 	var result actResult
 	if err := json.Unmarshal([]byte(f.out.String()), &result); err != nil || result.ExitCode != 6 || result.Verb != "promote" || result.Version != "v1" {
 		t.Errorf("%v: %s", err, f.out)
+	}
+}
+
+func TestADetachedDeployWarnsOfAReplayOfNothing(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	kafkatest.Produce(t, f.brokers, "pageviews", 0, `{"url": "/a"}`)
+	text, err := os.ReadFile(pageviews())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "pageviews.yaml")
+	if err := os.WriteFile(file, append(text, "\nreplay: {start: latest}\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.start("deploy", file, "--detach")
+	f.ends(job.ExitOK)
+	if !strings.Contains(f.out.String(), "warning: replay.start (latest) leaves nothing to replay of pageviews") {
+		t.Errorf("stdout: %s\nstderr: %s", f.out, f.errs)
 	}
 }

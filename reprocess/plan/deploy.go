@@ -105,7 +105,7 @@ func viewAggregates(p Deploy, in Staging) reason.Reason {
 	return reason.ViewAggregates(in.Spec.Serve.View)
 }
 
-// Ahead is what a deploy would replay, without a staging: of a Deploy, the ranges and topics only. Nothing is ahead when the job has a
+// Ahead is what a deploy would replay, without a staging: of a Deploy, the ranges, topics and warnings about them only. Nothing is ahead when the job has a
 // version of this hash that has not ended.
 func (s *Store) Ahead(ctx context.Context, in Staging, brokers Brokers, now time.Time) (Deploy, error) {
 	known, err := ledger.HashKnown(ctx, s.pool, in.Spec.Job, in.Hash)
@@ -116,8 +116,11 @@ func (s *Store) Ahead(ctx context.Context, in Staging, brokers Brokers, now time
 	if p.Topics, err = brokers.Topics(ctx, in.Spec.Source.Topics); err != nil {
 		return Deploy{}, fmt.Errorf("ask the brokers for %v: %w", in.Spec.Source.Topics, err)
 	}
-	p.Frozen, err = ranges(ctx, brokers, in.Spec, p.Topics, now)
-	return p, err
+	if p.Frozen, err = ranges(ctx, brokers, in.Spec, p.Topics, now); err != nil {
+		return p, err
+	}
+	p.warn(nothingToReplay(in.Spec.Replay.Start, p.Topics, p.Frozen))
+	return p, nil
 }
 
 // planStage stages and reads what is live.
