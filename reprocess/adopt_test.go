@@ -121,7 +121,7 @@ func TestAdoptRefusesWhatItCannotTake(t *testing.T) {
 		}
 		has(t, a.Text()+" "+a.Next, words...)
 	}
-	refused(job.ExitUsage, "nothing stands at public.counts", "kappactl deploy FILE")
+	refused(job.ExitUsage, "there is no relation public.counts to adopt", "kappactl deploy FILE")
 	w.sql(`CREATE TABLE public.counts (n bigint PRIMARY KEY, extra text); CREATE MATERIALIZED VIEW public.totals AS SELECT sum(n) FROM public.counts`)
 	refused(job.ExitConflict, "materialized view totals", "--leave-dependants")
 	args := adoptArgs()

@@ -33,7 +33,7 @@ func stepVersion(ctx context.Context, tx *pg.Tx, ref job.Ref, from job.Phase, on
 	return err
 }
 
-// heals says that a new try may succeed.
+// heals reports whether a new try may succeed.
 func heals(err error) bool {
 	var t *tryAgain
 	return errors.As(err, &t)

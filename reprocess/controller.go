@@ -26,7 +26,7 @@ type Deps struct {
 	History plan.Histories // nil: jobs read the brokers alone
 	Speed   SpeedLayer
 	Serving Serving
-	Hooks   Hooks // may be nil: nobody is asked
+	Hooks   Hooks // may be nil: no hook is asked
 	Log     *slog.Logger
 	Now     func() time.Time
 	Rand    *rand.Rand

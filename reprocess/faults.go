@@ -8,7 +8,7 @@ const (
 	FaultDeployIndexed   = "deploy.indexed"   // and its unique index
 	FaultDeploySealed    = "deploy.sealed"    // positions stand at the frozen ends
 	FaultDeployVerified  = "deploy.verified"  // the checks passed
-	FaultPromoteHeld     = "promote.held"     // the barrier stands
+	FaultPromoteHeld     = "promote.held"     // the barrier is set
 	FaultPromoteChecked  = "promote.checked"  // the flip's conditions hold, the transaction is open
 	FaultPromoteFlipping = "promote.flipping" // the view is switched, the transaction is open
 	FaultPromoteFlipped  = "promote.flipped"  // the flip is committed

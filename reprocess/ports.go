@@ -34,7 +34,7 @@ type SpeedLayer interface {
 	// Hold locks the rows of both versions in (topic id, partition, version) order and sets hold = max(next), hold_until, hold_by on
 	// the partitions that both read.
 	Hold(ctx context.Context, tx *pg.Tx, by string, ttl time.Duration, a, b job.Ref) error
-	// Reached says that every row held by `by` has next = hold and the hold has not expired. lock takes the rows FOR UPDATE.
+	// Reached reports whether every row held by `by` has next = hold and the hold has not expired. lock takes the rows FOR UPDATE.
 	Reached(ctx context.Context, db pg.DB, by string, lock bool) (bool, error)
 	Release(ctx context.Context, db pg.DB, by string) error
 
@@ -75,7 +75,7 @@ type Serving interface {
 // Hooks are commands that people want asked, or told, of what happens; implemented by hooks.Service. What only tells is done from the
 // history, without this package.
 type Hooks interface {
-	// Wants says that some hook is told of an event of a job.
+	// Wants reports whether a hook is told of an event of a job.
 	Wants(on job.HookEvent, of job.Name) bool
 	// Before runs the commands that are asked and ends with the first that refuses. An error is the end of ctx.
 	Before(ctx context.Context, facts job.HookFacts) ([]job.HookOutcome, error)

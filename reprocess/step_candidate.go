@@ -56,7 +56,7 @@ func (w *watch) move(ctx context.Context, st *ledger.State, on ledger.Event) err
 	})
 }
 
-// caughtUp runs the checks, unless the deployment stops before them or they failed and nobody asked again.
+// caughtUp runs the checks, unless the deployment stops before them or they failed and were not asked for again.
 func (w *watch) caughtUp(ctx context.Context, st *ledger.State) (next, error) {
 	switch {
 	case st.State == job.Waiting && (st.Until == untilCaughtUp || st.ExitCode != nil):

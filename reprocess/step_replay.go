@@ -139,7 +139,7 @@ func (c *Controller) build(ctx context.Context, st *ledger.State, s buildStep) e
 	return ledger.AddEvent(ctx, c.Pool, e)
 }
 
-// unhealthy ends a candidate that met a record or a query that will fail for ever, and says what else needs a person.
+// unhealthy ends a candidate that met a record or a query that cannot succeed, and notes what else needs a person.
 func (w *watch) unhealthy(ctx context.Context, st *ledger.State, s sampling.Sample) (next, error) {
 	if readiness.Fatal(s.Fault.Kind) {
 		return w.fail(ctx, st, ledger.Answer{
@@ -169,7 +169,7 @@ func (w *watch) unhealthy(ctx context.Context, st *ledger.State, s sampling.Samp
 	return later, nil
 }
 
-// cure is what to run next for a fault.
+// cure returns the command to run next for a fault.
 func (w *watch) cure(st *ledger.State, s sampling.Sample) string {
 	if s.Verdict.Reason.Trouble() {
 		return fmt.Sprintf("correct the cause; the deployment then continues: kappactl wait %s %s --for verified", st.Job, job.Number(st.Number))

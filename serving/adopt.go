@@ -24,7 +24,7 @@ type adoptable struct {
 	Comment   string
 }
 
-// dependant is what hangs on a relation. A view has an oid and its definition, everything else only a description.
+// dependant is an object that depends on a relation. A view has an oid and its definition, everything else only a description.
 type dependant struct {
 	OID    *int64 `db:"oid"`
 	What   string
@@ -82,7 +82,7 @@ func readAdoptable(ctx context.Context, db pg.DB, view job.ViewName, to job.Ref)
 	}
 	r, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[adoptable])
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("nothing stands at %s: there is nothing to adopt", view), Next: "kappactl deploy FILE makes the view by itself"}
+		return nil, &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("there is no relation %s to adopt", view), Next: "kappactl deploy FILE makes the view by itself"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", view, err)

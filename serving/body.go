@@ -50,7 +50,7 @@ func (c *Contract) body(text string, candidate []Column) ([]Column, string, erro
 	return columns, fmt.Sprintf("SELECT %s\nFROM (%s\n) AS q", strings.Join(items, ", "), text), nil
 }
 
-// plain says that the version's own SELECT gives exactly these columns.
+// plain reports whether the version's own SELECT gives exactly these columns.
 func plain(columns, candidate []Column) bool {
 	if len(columns) != len(candidate) {
 		return false

@@ -112,7 +112,7 @@ func readTarget(ctx context.Context, tx queryer, schema, table string) (target, 
 	return out, nil
 }
 
-// invoker says that the view checks the rights of its reader instead of its owner.
+// invoker reports whether the view checks the rights of its reader instead of its owner.
 func (c *Contract) invoker() bool {
 	for _, o := range c.Options {
 		name, value, _ := strings.Cut(o, "=")
@@ -126,7 +126,7 @@ func (c *Contract) invoker() bool {
 	return false
 }
 
-// regrant makes the grants that the job file names anew and takes back those that it named and no longer does, unless they
+// regrant makes the grants that the job file names again and takes back those that it named and no longer does, unless they
 // stood before it or are not as it made them. It returns the grants as they are then, and those of the file that stood before.
 func regrant(ctx context.Context, tx pgx.Tx, view job.ViewName, oid int64, before *Contract, spec []Grant) (grants, stood []Grant, err error) {
 	if grants, err = readGrants(ctx, tx, oid); err != nil {

@@ -79,7 +79,7 @@ func moreIndexes(ctx context.Context, db pg.DB, t stored, inUse bool) error {
 	return nil
 }
 
-// badIndex says that serve.indexes asks for what PostgreSQL cannot index.
+// badIndex is the refusal of serve.indexes that PostgreSQL cannot create.
 func badIndex(err error) error {
 	switch pg.Code(err) {
 	case pgerrcode.UndefinedObject, pgerrcode.UndefinedColumn, pgerrcode.ProgramLimitExceeded, pgerrcode.TooManyColumns:

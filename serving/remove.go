@@ -9,7 +9,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// ReadsJob says that the view stands and reads a version of the job: what was put in its place by hand is not ours.
+// ReadsJob reports whether the view exists and reads a version of the job: what was put in its place by hand is not ours.
 func (*Store) ReadsJob(ctx context.Context, db pg.DB, view job.ViewName, name job.Name) (bool, error) {
 	v, err := readView(ctx, db, job.ViewChange{View: view, To: job.Ref{Job: name}})
 	return v != nil && v.Kind == "v" && v.ReadsJob, err

@@ -39,13 +39,13 @@ const selectRights = `SELECT current_user AS role, n.oid IS NOT NULL AS present,
 // selectAuthor is the role that deployed a version.
 const selectAuthor = `SELECT session_role FROM kappactl.version WHERE job = @job AND number = @number`
 
-// selectTable says what stands at a version table's name.
+// selectTable finds the relation at a version table's name.
 const selectTable = `SELECT c.relkind::text AS kind, coalesce(obj_description(c.oid, 'pg_class'), '') AS comment,
 	ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum) AS columns
 	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE n.nspname = @schema AND c.relname = @name`
 
-// selectIndex says what stands at an index's name.
+// selectIndex finds the relation at an index's name.
 const selectIndex = `SELECT i.indexrelid IS NOT NULL AS is_index, coalesce(t.relname = @table AND t.relnamespace = n.oid, false) AS on_table,
 	coalesce(i.indisunique AND i.indnullsnotdistinct AND i.indpred IS NULL, false) AS is_unique,
 	coalesce(pg_get_expr(i.indexprs, i.indrelid) = 'true', false) AS constant,
@@ -99,7 +99,7 @@ const selectDependants = `WITH target AS (
 			AND NOT EXISTS (SELECT FROM pg_constraint k WHERE d.classid = 'pg_constraint'::regclass AND k.oid = d.objid AND k.conrelid IN (SELECT oid FROM target))
 	) s ORDER BY what`
 
-// selectTaken says what stands at a relation's name, a type without a relation included.
+// selectTaken finds the relation, or the type without a relation, at a name.
 const selectTaken = `SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'v' THEN 'view'
 		WHEN 'm' THEN 'materialized view' WHEN 'f' THEN 'foreign table' WHEN 'S' THEN 'sequence' WHEN 'i' THEN 'index'
 		WHEN 'I' THEN 'index' WHEN 'c' THEN 'type' ELSE 'relation' END
@@ -112,7 +112,7 @@ const selectTaken = `SELECT CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN '
 // selectContract is the contract that a job's readers have.
 const selectContract = `SELECT coalesce(contract::text, '') FROM kappactl.job WHERE name = @job`
 
-// selectView is the serving view as it stands: options, owner and comment, and what of the job's tables it reads.
+// selectView reads the serving view: options, owner and comment, and what of the job's tables it reads.
 const selectView = `SELECT c.oid::bigint AS oid, c.relkind::text AS kind, coalesce(c.reloptions, '{}') AS options,
 	pg_get_userbyid(c.relowner)::text AS owner, pg_has_role(c.relowner, 'USAGE') AS may_replace,
 	coalesce(obj_description(c.oid, 'pg_class'), '') AS comment,

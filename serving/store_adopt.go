@@ -1,6 +1,6 @@
 package serving
 
-// selectAdoptable is what stands at the view's name, and whether the name that it would get is taken. Kind is empty for what
+// selectAdoptable finds the relation at the view's name, and whether the name that it would get is taken. Kind is empty for what
 // is neither a table nor a view.
 const selectAdoptable = `SELECT c.oid::bigint AS oid,
 	CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'v' THEN 'view'
@@ -11,7 +11,7 @@ const selectAdoptable = `SELECT c.oid::bigint AS oid,
 	coalesce(obj_description(c.oid, 'pg_class'), '') AS comment
 	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = @schema AND c.relname = @name`
 
-// selectDependantsOf lists what depends on a relation. Plain views have an oid: they can be written anew over another
+// selectDependantsOf lists what depends on a relation. Plain views have an oid: they can be rewritten over another
 // relation of that name. Constraints of the relation itself are not among them.
 const selectDependantsOf = `WITH target AS (
 		SELECT c.oid, c.reltype, t.typarray FROM pg_class c JOIN pg_type t ON t.oid = c.reltype WHERE c.oid = @oid::oid

@@ -12,7 +12,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// Taken says what stands at the view's name; empty when nothing does.
+// Taken returns the kind of the relation at the view's name; empty when there is none.
 func (*Store) Taken(ctx context.Context, db pg.DB, view job.ViewName) (string, error) {
 	rows, err := db.Query(ctx, selectTaken, pgx.NamedArgs{"schema": view.Schema, "name": view.Name})
 	if err != nil {
@@ -25,7 +25,7 @@ func (*Store) Taken(ctx context.Context, db pg.DB, view job.ViewName) (string, e
 	return strings.Join(kinds, ""), nil
 }
 
-// Switch makes the view read c.To. A view that stands keeps its options, owner, grants, comment and columns, and CREATE OR REPLACE
+// Switch makes the view read c.To. An existing view keeps its options, owner, grants, comment and columns, and CREATE OR REPLACE
 // VIEW is the last statement: note writes the contract as it is then before it. The caller sets the lock timeout.
 func (s *Store) Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange, note func(contract json.RawMessage) error) error {
 	err := s.switchView(ctx, tx.Raw(), c, func(contract *Contract) error {
@@ -53,7 +53,7 @@ func (s *Store) switchView(ctx context.Context, tx pgx.Tx, c job.ViewChange, not
 	if err != nil {
 		return err
 	}
-	stands, err := readView(ctx, tx, c)
+	current, err := readView(ctx, tx, c)
 	if err != nil {
 		return err
 	}
@@ -66,37 +66,37 @@ func (s *Store) switchView(ctx context.Context, tx pgx.Tx, c job.ViewChange, not
 	if err != nil {
 		return badSQL(err, c.Layout)
 	}
-	if stands == nil {
+	if current == nil {
 		after, err := create(ctx, tx, c, before, candidate, text, spec)
 		if err != nil {
 			return err
 		}
-		return note(after) // a view that nobody reads yet
+		return note(after) // a view without readers yet
 	}
-	if err := stands.refuse(c.View, role, before); err != nil {
+	if err := current.refuse(c.View, role, before); err != nil {
 		return err
 	}
-	return replace(ctx, tx, c, before, stands, candidate, text, spec, note)
+	return replace(ctx, tx, c, before, current, candidate, text, spec, note)
 }
 
-// replace rewrites a view that stands.
+// replace rewrites an existing view.
 func replace(
-	ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, stands *viewFacts, candidate []Column, text string, spec []Grant,
+	ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, current *viewFacts, candidate []Column, text string, spec []Grant,
 	note func(*Contract) error,
 ) error {
 	columns, body, err := before.body(text, candidate)
 	if err != nil {
 		return err
 	}
-	after := &Contract{Columns: columns, Options: stands.Options, Owner: stands.Owner, Comment: stands.Comment, Spec: spec}
-	seen, err := readThrough(ctx, tx, stands.OID)
+	after := &Contract{Columns: columns, Options: current.Options, Owner: current.Owner, Comment: current.Comment, Spec: spec}
+	seen, err := readThrough(ctx, tx, current.OID)
 	if err != nil {
 		return err
 	}
 	if err := after.keepsRowsHidden(ctx, tx, c, seen); err != nil {
 		return err
 	}
-	if after.Grants, after.Stood, err = regrant(ctx, tx, c.View, stands.OID, before, spec); err != nil {
+	if after.Grants, after.Stood, err = regrant(ctx, tx, c.View, current.OID, before, spec); err != nil {
 		return err
 	}
 	if err := after.open(ctx, tx, c, seen.Readers, without(spec, before.Spec)); err != nil {
@@ -105,7 +105,7 @@ func replace(
 	if err := note(after); err != nil {
 		return err
 	}
-	sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pg.Ident(c.View.Schema, c.View.Name), withOptions(stands.Options), body)
+	sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pg.Ident(c.View.Schema, c.View.Name), withOptions(current.Options), body)
 	if err := pg.One(ctx, tx, sql); err != nil {
 		return refused(err)
 	}
@@ -133,14 +133,14 @@ func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, 
 	if _, err := tx.Exec(ctx, fmt.Sprintf("COMMENT ON VIEW %s IS %s", view, literal(before.Comment))); err != nil {
 		return nil, refused(err)
 	}
-	stands, err := readView(ctx, tx, c)
+	current, err := readView(ctx, tx, c)
 	if err != nil {
 		return nil, err
 	}
-	after := &Contract{Options: stands.Options, Owner: stands.Owner, Comment: stands.Comment, Spec: spec, Stood: both(before.Stood, spec)}
-	if after.Grants, err = readGrants(ctx, tx, stands.OID); err != nil {
+	after := &Contract{Options: current.Options, Owner: current.Owner, Comment: current.Comment, Spec: spec, Stood: both(before.Stood, spec)}
+	if after.Grants, err = readGrants(ctx, tx, current.OID); err != nil {
 		return nil, err
 	}
-	after.Columns = markLacking(stands.columns, candidate)
+	after.Columns = markLacking(current.columns, candidate)
 	return after, after.open(ctx, tx, c, append(before.Readers, after.Owner), without(spec, before.Spec))
 }

@@ -19,7 +19,7 @@ import (
 // fillfactor leaves room on each page for the next state of a row, so that updates stay on it.
 const fillfactor = 75
 
-// Create makes the version's table, without an index, and proves that the SELECT over it stands and fits the contract of
+// Create makes the version's table, without an index, and proves that the SELECT over it is valid and fits the contract of
 // the job's readers. Of mode lambda it makes the batch table with generation 0 and the pointer to it as well. A relation of
 // one of these names that this version did not make is refused.
 func (s *Store) Create(ctx context.Context, db pg.DB, v job.Version) error {

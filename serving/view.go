@@ -11,7 +11,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// viewFacts is the serving view as it stands in the catalogue.
+// viewFacts describes the serving view as the catalogue has it.
 type viewFacts struct {
 	OID        int64 `db:"oid"`
 	Kind       string
@@ -55,7 +55,7 @@ func readColumns(ctx context.Context, db queryer, oid int64) ([]Column, error) {
 	return columns, nil
 }
 
-// refuse says why the view that stands must not, or cannot, be replaced.
+// refuse returns why the existing view must not, or cannot, be replaced.
 func (v *viewFacts) refuse(name job.ViewName, role string, contract *Contract) error {
 	ident := pgx.Identifier{name.Schema, name.Name}.Sanitize()
 	switch {

@@ -37,7 +37,7 @@ type Source struct {
 	Command []string // program and arguments; the first line of its output
 }
 
-// IsZero says that there is no source.
+// IsZero reports whether there is no source.
 func (s Source) IsZero() bool { return s.Value == "" && s.File == "" && len(s.Command) == 0 }
 
 // commandTimeout bounds a password command.

@@ -12,7 +12,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// ViewChanged stands among the changes for a view that this release writes otherwise, with the same job file.
+// ViewChanged is listed among the changes for a view that this release writes otherwise, with the same job file.
 const ViewChanged = "the view's definition"
 
 // keepFrom notes in the wish before when the version's rows are gone, when the wish keeps more than they were kept. The

@@ -99,7 +99,7 @@ func KeepObservations(ctx context.Context, db pg.DB, of []*State) ([]int, error)
 	return out, nil
 }
 
-// SetVerdict notes the verdict on a version. stale says that a version that was live can no longer be gone back to
+// SetVerdict notes the verdict on a version. stale: a version that was live can no longer be gone back to
 // without losing something; a candidate is never stale.
 func SetVerdict(ctx context.Context, db pg.DB, st *State, j readiness.Judgement, stale bool) error {
 	_, err := db.Exec(ctx, `UPDATE kappactl.version v SET verdict = @verdict, reason = @reason::jsonb,

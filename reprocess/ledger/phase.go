@@ -19,7 +19,7 @@ const (
 	Flipped      Event = "flipped"       // the view reads it
 	Replaced     Event = "replaced"      // the view reads another one
 	RetireAsked  Event = "retire"        // by a person or at the end of the window
-	Cleaned      Event = "cleaned"       // nobody works on it, tables and group are gone
+	Cleaned      Event = "cleaned"       // no worker has it, its tables and group are gone
 	AbortAsked   Event = "abort"         // by a person
 	DropAsked    Event = "drop"          // by a person, with the whole job
 	CannotGoOn   Event = "cannot go on"  // going on cannot succeed
@@ -67,7 +67,7 @@ func candidatePhases() []job.Phase {
 	return []job.Phase{job.Staged, job.Replaying, job.Building, job.CatchingUp, job.CaughtUp, job.Verified}
 }
 
-// Candidate says that a version in this phase was never live.
+// Candidate reports whether a version in this phase was never live.
 func Candidate(p job.Phase) bool {
 	for _, c := range candidatePhases() {
 		if p == c {

@@ -126,7 +126,7 @@ func askable(ctx context.Context, tx *pg.Tx, r Request) error {
 	return err
 }
 
-// OfJob says that the act is about a job and not about one of its versions.
+// OfJob reports whether the act is about a job and not about one of its versions.
 func (v Verb) OfJob() bool { return v == Drop || v == Adopt }
 
 // Answer is the answer to a request, or nil while there is none.
@@ -162,7 +162,7 @@ func (s *Store) Resolve(ctx context.Context, name job.Name, verb Verb) (job.Ref,
 	return job.Ref{}, ambiguous(name, verb, found)
 }
 
-// Takes says that the verb, given without a version, may mean one in this phase.
+// Takes reports whether the verb, given without a version, may mean one in this phase.
 func (v Verb) Takes(phase job.Phase, paused bool) bool {
 	switch v {
 	case Promote:

@@ -97,7 +97,7 @@ func (st *State) Options() Options {
 	return o
 }
 
-// Open says that the deployment is still on its way to the flip.
+// Open reports whether the deployment is still on its way to the flip.
 func (st *State) Open() bool { return st.State == job.RollingOut || st.State == job.Waiting }
 
 // Entry is a history entry of the deployment.

@@ -71,7 +71,7 @@ func (vs SameVersions) Has(number int) bool {
 	return false
 }
 
-// RolledBack says that the newest version with this hash that was ever live was rolled back.
+// RolledBack reports whether the newest version with this hash that was ever live was rolled back.
 func (vs SameVersions) RolledBack() bool { return vs.RolledBackNumber() != "" }
 
 // RolledBackNumber is the version that was rolled back, as v2; empty when RolledBack is false.
@@ -347,7 +347,7 @@ func readJobVersions(ctx context.Context, db pg.DB, name job.Name) (JobVersions,
 	return out, nil
 }
 
-// ReadVersion says that a version exists and in which phase it is.
+// ReadVersion returns the phase of a version; ErrNotFound when it does not exist.
 func ReadVersion(ctx context.Context, db pg.DB, ref job.Ref) (VersionBrief, error) {
 	rows, err := pg.Structs[VersionBrief](ctx, db, `SELECT number, phase, paused_at IS NOT NULL AS paused, ended_at, `+faulty+`
 		FROM kappactl.version v WHERE job = @job AND number = @number`, pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number)})

@@ -10,7 +10,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// adoptableKind says that what stands at a view's name, as Views.Taken names it, can be adopted.
+// adoptableKind reports whether the relation at a view's name, of the kind that Views.Taken names, can be adopted.
 func adoptableKind(kind string) bool {
 	return slices.Contains([]string{"table", "partitioned table", "foreign table", "materialized view", "view"}, kind)
 }
@@ -25,7 +25,7 @@ func (s *Store) Adoption(ctx context.Context, name job.Name, args ledger.Args, s
 	return a, err
 }
 
-// Adopting is Adoption in a transaction: in that of the agent it is what is done.
+// Adopting is Adoption in a transaction: the agent acts by it.
 func Adopting(ctx context.Context, db pg.DB, name job.Name, args ledger.Args, serving Serving) (job.Adoption, error) {
 	ref := job.Ref{Job: name}
 	if args.View == nil {

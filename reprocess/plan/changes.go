@@ -75,7 +75,7 @@ func sameLayout(before, after job.Layout) (bool, error) {
 	return texts[0] == texts[1], nil
 }
 
-// reshapes says that a change is about what readers see, which the controller writes, and not only about how a version is
+// reshapes reports whether a change is about what readers see, which the controller writes, and not only about how a version is
 // looked after.
 func reshapes(changed []string) bool {
 	return slices.ContainsFunc(changed, func(key string) bool {

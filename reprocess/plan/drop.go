@@ -20,13 +20,13 @@ type Removal struct {
 	// DropsView is false when the view stays, was never made, or is not this job's any more.
 	DropsView bool    `json:"drops_view"`
 	Live      *string `json:"live"`
-	// GivesBack says that the adopted table, which is live, gets its name back.
+	// GivesBack: the adopted table, which is live, gets its name back.
 	GivesBack bool     `json:"gives_back"`
 	Aborts    []string `json:"aborts"` // versions that never were live
 	Drops     []string `json:"drops"`  // tables
 	Keeps     []string `json:"keeps"`  // tables
 	Groups    []string `json:"groups"` // consumer groups
-	// UnderWay says that an earlier drop has begun: this one waits for its end.
+	// UnderWay: an earlier drop has begun, and this one waits for its end.
 	UnderWay bool `json:"under_way"`
 }
 
@@ -67,7 +67,7 @@ func (s *Store) Removal(ctx context.Context, name job.Name, keepView bool, servi
 	return r, err
 }
 
-// Removing is Removal in a transaction: with the job's row locked it is what is done.
+// Removing is Removal in a transaction: with the job's row locked, the agent acts by it.
 func Removing(ctx context.Context, db pg.DB, j ledger.JobRow, keepView bool, serving Serving) (Removal, error) {
 	name := job.Name(j.Name)
 	r := Removal{Job: name, View: ledger.QuotedView(j.View()), KeepView: keepView, UnderWay: j.DroppingAt != nil, Aborts: []string{}, Drops: []string{}, Keeps: []string{}, Groups: []string{}}

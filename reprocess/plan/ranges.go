@@ -99,7 +99,7 @@ func startOffsets(ctx context.Context, brokers Brokers, spec *job.Spec, facts []
 	}, nil
 }
 
-// keepsSince says that what retention has deleted is older than at: it deletes by time only, and keeps longer than that.
+// keepsSince reports whether what retention has deleted is older than at: it deletes by time only, and keeps longer than that.
 func keepsSince(t job.TopicFacts, at, now time.Time) bool {
 	return t.RetentionBytes < 0 && t.RetentionMS >= 0 && !t.Compacted && now.Sub(at).Milliseconds() < t.RetentionMS
 }

@@ -54,7 +54,7 @@ func compactedRefusal(t job.TopicFacts) error {
 }
 
 // CoversLive refuses a candidate at these positions by whose flip readers would lose results, unless exactly that loss was
-// accepted. It returns the token that stands for the accepted loss.
+// accepted. It returns the token of the accepted loss.
 func (q Survey) CoversLive(ctx context.Context, st *ledger.State, positions []job.Position, accepted string) (string, error) {
 	return q.coverage(ctx, st, "", covered(positions), accepted)
 }

@@ -150,7 +150,7 @@ func (w *Sampler) seed(ctx context.Context, st *ledger.State) error {
 	}
 	w.seeded = true
 	if st.Verdict == job.Ready && len(seeds) > 0 && freshSeeds(seeds) {
-		w.good = w.c.Now().Add(-st.Spec.Ready.StableFor) // it was stable, and nobody saw it otherwise
+		w.good = w.c.Now().Add(-st.Spec.Ready.StableFor) // it was stable, and no sample has contradicted that
 	}
 	return nil
 }
