@@ -77,8 +77,8 @@ type used struct {
 	fetched int64   // bytes of fetch answers
 }
 
-// serving runs an agent while do works, and returns what it took.
-func (p program) serving(ctx context.Context, address func(context.Context) (string, error), do func(context.Context) error) (used, error) {
+// serving runs an agent while do works, and returns what it took. address is where the agent of a process answers.
+func (p program) serving(ctx context.Context, address func(ctx context.Context, pid int) (string, error), do func(context.Context) error) (used, error) {
 	cmd := p.command(ctx, "serve", "--http", "127.0.0.1:0", "--quiet")
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &log
@@ -94,7 +94,7 @@ func (p program) serving(ctx context.Context, address func(context.Context) (str
 		ended <- err
 		cancel(fmt.Errorf("the agent ended: %w", errors.Join(err, errors.New(strings.TrimSpace(log.String())))))
 	}()
-	at, err := address(working)
+	at, err := address(working, cmd.Process.Pid)
 	if err == nil {
 		err = do(working)
 	}
