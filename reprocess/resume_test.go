@@ -11,7 +11,7 @@ import (
 
 // TestEveryFaultOfALiveVersionHasACommandToTryAgainAndOneToSkip: only gaps had one, and resume said that the version goes on.
 func TestEveryFaultOfALiveVersionHasACommandToTryAgainAndOneToSkip(t *testing.T) {
-	for _, kind := range []job.FaultKind{job.FaultGap, job.FaultQuery, job.FaultRecord, job.FaultTooLarge} {
+	for _, kind := range []job.FaultKind{job.FaultGap, job.FaultQuery, job.FaultRecord, job.FaultTooLarge, job.FaultArchive} {
 		t.Run(string(kind), func(t *testing.T) {
 			w := firstLive(t, 100)
 			stop := func() {
