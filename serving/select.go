@@ -44,14 +44,29 @@ func finished(v job.Version, rows string) string {
 		// The cast repairs a length or precision that an expression lost; where there is none it vanishes.
 		columns = append(columns, fmt.Sprintf("(%s)::%s AS %s", c.Finish, c.Type, ident(c.Name)))
 	}
-	where := ""
-	if v.Layout.Hidden != "" {
-		where = "\nWHERE NOT (" + v.Layout.Hidden + ")"
+	return fmt.Sprintf("SELECT %s\nFROM %s AS s%s", strings.Join(columns, ", "), rows, shown(v.Layout))
+}
+
+// shown is which rows s readers see: the clauses behind FROM.
+func shown(l job.Layout) string {
+	var conditions []string
+	if l.Hidden != "" {
+		conditions = append(conditions, "NOT ("+l.Hidden+")")
 	}
-	if v.Layout.Keep.Limits() { // whatever is deleted by now
-		where = fmt.Sprintf("\nWHERE (s.%s >= %s OR s.%[1]s IS NULL)", ident(v.Layout.Keep.Column), v.Layout.Keep.Cutoff())
+	if l.Keep.Limits() { // whatever is deleted by now
+		conditions = append(conditions, fmt.Sprintf("(s.%s >= %s OR s.%[1]s IS NULL)", ident(l.Keep.Column), l.Keep.Cutoff()))
 	}
-	return fmt.Sprintf("SELECT %s\nFROM %s AS s%s", strings.Join(columns, ", "), rows, where)
+	if l.Having != "" {
+		conditions = append(conditions, "("+l.Having+")")
+	}
+	text := ""
+	if len(conditions) > 0 {
+		text = "\nWHERE " + strings.Join(conditions, "\n\tAND ")
+	}
+	if l.Top != "" {
+		text += "\n" + l.Top
+	}
+	return text
 }
 
 // one is the relation of the version's rows, with one row for each key. A rollup without keys is an aggregation over its

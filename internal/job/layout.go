@@ -1,6 +1,9 @@
 package job
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Shape tells how records become rows of the version table.
 type Shape string
@@ -62,6 +65,10 @@ type Layout struct {
 	Where string `json:"where,omitempty"`
 	// Hidden is the condition over a stored row, aliased s, under which readers do not see it, or empty.
 	Hidden string `json:"hidden,omitempty"`
+	// Having is the condition over a stored row, aliased s, that HAVING of the query is, or empty.
+	Having string `json:"having,omitempty"`
+	// Top is ORDER BY and LIMIT over stored rows, aliased s, or empty.
+	Top string `json:"top,omitempty"`
 	// Keep defines how long rows are kept; nil: without limit.
 	Keep *Keep `json:"keep,omitempty"`
 	// Indexes are more indexes of the version table, by column.
@@ -100,6 +107,9 @@ type ViewColumn struct {
 	Key      bool   `json:"key,omitempty"`
 	// Counts marks an object of counts by a value's text.
 	Counts bool `json:"counts,omitempty"`
+	// Loose marks a column that rounds or compares an approximate value: two runs over the same records may differ in a
+	// whole step. It is not compared.
+	Loose bool `json:"loose,omitempty"`
 	// Computed marks a column of serve.columns: Finish is the user's expression over the other view columns.
 	Computed bool `json:"computed,omitempty"`
 }
@@ -134,16 +144,29 @@ func (l Layout) ViewNames() []string {
 	return names
 }
 
-// Audited is the layout with the hidden key of appended rows as columns of the view: rows of the same values are told apart.
+// Audited is the layout with the key columns that readers do not see as columns of the view: rows of the same values are
+// told apart.
 func (l Layout) Audited() Layout {
-	if l.Shape != Rows {
-		return l
+	seen := map[string]bool{}
+	for _, v := range l.View {
+		seen[v.Name] = v.Key
 	}
 	var view []ViewColumn
 	for _, k := range l.Keys {
-		typ, _, _ := strings.Cut(k.Type, " COLLATE")
-		view = append(view, ViewColumn{Name: k.Name, Type: typ, Finish: `s."` + k.Name + `"`, Exact: true, Key: true})
+		if !seen[k.Name] {
+			typ, _, _ := strings.Cut(k.Type, " COLLATE")
+			view = append(view, ViewColumn{Name: k.Name, Type: typ, Finish: `s."` + strings.ReplaceAll(k.Name, `"`, `""`) + `"`, Exact: true, Key: true})
+		}
 	}
 	l.View = append(view, l.View...)
+	return l
+}
+
+// Whole is the layout with all rows that are stored and not deleted, and the query's own columns only: what a pass over
+// the log gives, without HAVING, LIMIT, serve.where and serve.columns.
+func (l Layout) Whole() Layout {
+	l = l.Audited()
+	l.Where, l.Having, l.Top, l.Keep = "", "", "", nil
+	l.View = slices.DeleteFunc(slices.Clone(l.View), func(v ViewColumn) bool { return v.Computed })
 	return l
 }

@@ -155,7 +155,7 @@ func (b *Bench) Served(ctx context.Context, whole bool) ([]Row, error) {
 	v := b.version
 	v.Layout.Keep = nil // whether serve.keep retains a row depends on the date
 	if !whole {
-		v.Layout.Where, v.Layout.View = "", b.columns()
+		v.Layout = v.Layout.Whole()
 	}
 	items := make([]string, len(v.Layout.View))
 	for i, c := range v.Layout.View {
@@ -242,18 +242,7 @@ func (b *Bench) partial(ctx context.Context, part []*kgo.Record) ([]Row, error) 
 }
 
 // columns returns the view columns that the merge check compares.
-func (b *Bench) columns() []job.ViewColumn { return own(b.version.Layout.Audited().View) }
-
-// own returns the view columns that the query computes, without those of serve.columns.
-func own(view []job.ViewColumn) []job.ViewColumn {
-	var out []job.ViewColumn
-	for _, v := range view {
-		if !v.Computed {
-			out = append(out, v)
-		}
-	}
-	return out
-}
+func (b *Bench) columns() []job.ViewColumn { return b.version.Layout.Whole().View }
 
 // columnsOf transposes rows into one text[] parameter per column.
 func columnsOf(rows []Row) []any {

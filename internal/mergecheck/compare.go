@@ -119,6 +119,8 @@ func equal(columns []job.ViewColumn, a, b Row) bool {
 
 func same(c job.ViewColumn, a, b *string) bool {
 	switch {
+	case c.Loose:
+		return true
 	case a == nil || b == nil:
 		return a == b
 	case *a == *b:

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -25,7 +26,7 @@ func (c *Compiled) AuditAnswer() string {
 			{job.NthColumn, "INTEGER"},
 		}, columns...)
 	}
-	return answer(c.Audit, columns)
+	return answer(c.Audit, append(slices.Clone(c.hidden), columns...))
 }
 
 func answer(sql string, columns []column) string {

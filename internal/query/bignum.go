@@ -18,7 +18,7 @@ func macroStatements() []string {
 	const size = "CAST((strlen(t) + 8) // 9 AS INTEGER)"
 	digits := "ltrim(t, '-')"
 	padded := fmt.Sprintf("lpad(%s, CAST(greatest(strlen(%[1]s), s + 1) AS INTEGER), '0')", digits)
-	return []string{
+	return append(doubleMacros(), []string{
 		fmt.Sprintf("CREATE TEMP MACRO %s(t) AS list_transform(range(1, %s + 1), lambda i: "+
 			"CAST(right(left(lpad(t, %[2]s * 9, '0'), CAST((%[2]s - i + 1) * 9 AS INTEGER)), 9) AS HUGEINT))", limbsMacro, size),
 		fmt.Sprintf("CREATE TEMP MACRO %s(a, b) AS list_sum(flatten(list_transform(%s(a), lambda x, i: "+
@@ -29,5 +29,5 @@ func macroStatements() []string {
 		fmt.Sprintf("CREATE TEMP MACRO %s(t, s) AS CASE WHEN s = 0 THEN t ELSE "+
 			"concat(CASE WHEN starts_with(t, '-') THEN '-' ELSE '' END, left(%s, -s), '.', right(%[2]s, s)) END", decimalMacro,
 			padded),
-	}
+	}...)
 }

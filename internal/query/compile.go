@@ -41,6 +41,7 @@ type Compiled struct {
 	source  []column // declared and meta columns with their DuckDB types
 	outputs []output // keys and states with their DuckDB types
 	answers []column // the select list with its DuckDB types
+	hidden  []column // group keys that readers do not see
 
 	landed   []landed  // positions of columns in the statement of Land, for Explain
 	rows     *rowQuery // of a query without aggregation
@@ -62,12 +63,17 @@ type compiler struct {
 	refused *refusals
 	source  []column // columns of relation source, in order
 
-	statement tree
-	node      tree // the statement's SELECT
-	items     []item
-	rows      *rowQuery // of a query without aggregation
-	vague     bool      // the GROUP BY was refused, so it is unknown which items are keys
-	plans     []tree    // the bound statement
+	statement  tree
+	node       tree // the statement's SELECT
+	items      []item
+	rows       *rowQuery // of a query without aggregation
+	stored     []*state  // of the aggregates, if they were assigned before derive
+	outer      *outer    // what is computed above the aggregation; nil: nothing
+	reduced    bool      // the statement is no longer that of the query
+	unselected []item    // group keys that are not in the select list
+	written    []tree    // the select list of the query, if the statement was reduced to the inner one
+	vague      bool      // the GROUP BY was refused, so it is unknown which items are keys
+	plans      []tree    // the bound statement
 }
 
 // Compile compiles the query of spec, or returns job.Problems with place, cause and fix. It needs no server.
@@ -77,6 +83,11 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, session.Close()) }()
+	return compileIn(ctx, session, spec)
+}
+
+// compileIn compiles in a session.
+func compileIn(ctx context.Context, session *Session, spec *job.Spec) (_ *Compiled, err error) {
 	c := &compiler{session: session, spec: spec, refused: &refusals{spec: spec}, source: sourceColumns(spec.Source)}
 	if len(spec.Serve.Key) > 0 {
 		c.source = append(c.source, column{tombstoneColumn, "BOOLEAN"})
@@ -102,7 +113,7 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 
 // compile runs the stages. Each stage reports all its problems; the next one runs only if there are none.
 func (c *compiler) compile(ctx context.Context) (*Compiled, error) {
-	for _, stage := range []func(context.Context) error{c.parse, c.read, c.bind, c.typeForms, c.typeItems, c.judge} {
+	for _, stage := range []func(context.Context) error{c.parse, c.read, c.bind, c.typeForms, c.typeItems, c.typeOuter, c.judge} {
 		if err := stage(ctx); err != nil {
 			return nil, err
 		}
@@ -154,7 +165,7 @@ const emptyTable = "_kappactl_empty"
 
 // createSource creates an empty relation with the declared types to bind against.
 func (c *compiler) createSource(ctx context.Context) error {
-	if err := c.session.exec(ctx, "CREATE TABLE "+emptyTable+" ("+columnList(c.source)+")"); err != nil {
+	if err := c.session.exec(ctx, "CREATE OR REPLACE TABLE "+emptyTable+" ("+columnList(c.source)+")"); err != nil {
 		return err
 	}
 	return c.limitSource(ctx, columnNames(c.source))
@@ -231,7 +242,19 @@ func (c *compiler) bind(ctx context.Context) error {
 		return fmt.Errorf("bind the query: %w", err)
 	}
 	c.plans = plans
-	return nil
+	if c.outer == nil && !c.reduced {
+		return nil
+	}
+	text, err := c.session.write(ctx, c.statement)
+	if err != nil {
+		return err
+	}
+	if c.plans, err = c.session.plan(ctx, text); errors.As(err, &ee) {
+		ee.at = -1 // a place in the statement that was made of the query
+		c.refusedBind(ee)
+		return nil
+	}
+	return err
 }
 
 // judge checks which functions the bound query calls.

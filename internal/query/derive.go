@@ -12,9 +12,11 @@ func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
 	if c.rows != nil {
 		return c.deriveRows(ctx)
 	}
-	states, err := c.states(ctx)
-	if err != nil {
-		return nil, err
+	states, err := c.stored, error(nil)
+	if states == nil {
+		if states, err = c.states(ctx); err != nil {
+			return nil, err
+		}
 	}
 	forms, err := c.templates(ctx)
 	if err != nil {
@@ -44,9 +46,19 @@ func (c *compiler) derive(ctx context.Context) (*Compiled, error) {
 		return nil, err
 	}
 	out.Audit = out.Oracle
+	if c.outer != nil {
+		out.Oracle, out.Audit = c.outerOracles(out.Oracle)
+	}
 	out.Layout, out.outputs = c.layout(states), c.outputs(states)
 	if out.landed, err = c.landedAt(ctx, out.Land(), states); err != nil {
 		return nil, err
+	}
+	if c.outer != nil {
+		out.answers = c.outerAnswers()
+		for _, it := range c.hiddenKeys() {
+			out.hidden = append(out.hidden, column{it.name, it.duck})
+		}
+		return out, nil
 	}
 	for _, it := range c.items {
 		out.answers = append(out.answers, column{it.name, it.duck})
@@ -139,26 +151,35 @@ func (c *compiler) layout(states []*state) job.Layout {
 		if it.key {
 			l.Keys = append(l.Keys, job.KeyColumn{Name: it.name, Type: stored(it.pg), Time: timeKey(it.pg)})
 		}
-		l.View = append(l.View, c.viewColumn(it))
-	}
-	slices.SortStableFunc(l.Keys, func(a, b job.KeyColumn) int {
-		switch {
-		case a.Time == b.Time:
-			return 0
-		case a.Time:
-			return -1
-		default:
-			return 1
+		if c.outer == nil {
+			l.View = append(l.View, c.viewColumn(it))
 		}
-	})
+	}
+	if c.outer != nil {
+		l.View = c.outerView()
+	}
+	slices.SortStableFunc(l.Keys, func(a, b job.KeyColumn) int { return timeFirst(a.Time, b.Time) })
 	for _, s := range states {
 		l.States = append(l.States, job.StateColumn{
 			Name: s.name, Type: stored(s.pg), Combine: s.combine(), Aggregate: s.aggregate(),
 		})
 	}
-	l.View = append(l.View, c.computed(l)...)
+	c.addOuter(&l)
+	l.View = append(l.View, c.serveColumns(l)...)
 	c.checkServe(l)
 	return l
+}
+
+// timeFirst orders time keys before others.
+func timeFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
 }
 
 func (c *compiler) viewColumn(it item) job.ViewColumn {

@@ -21,6 +21,9 @@ func TestRollupsAreTakenApartAsInTheGoldenFile(t *testing.T) {
 		for _, s := range c.Layout.States {
 			fmt.Fprintf(&got, "state   %s %s\n  MERGE %s\n  or    %s\n", s.Name, s.Type, s.Combine, s.Aggregate)
 		}
+		if c.Layout.Having+c.Layout.Top != "" {
+			fmt.Fprintf(&got, "HAVING  %s\nTOP     %s\n", c.Layout.Having, c.Layout.Top)
+		}
 		for _, v := range c.Layout.View {
 			exactly := map[bool]string{true: "exact", false: "approximate"}[v.Exact]
 			fmt.Fprintf(&got, "FINISH  %s %s, stored as %s, %s\n        %s\n", v.Name, v.Type, v.StoredAs, exactly, v.Finish)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/kappactl/kappactl/internal/job"
 )
 
 // groupKeys resolves every group expression to an item of the select list and returns which items are keys.
@@ -78,9 +80,30 @@ func (c *compiler) boundItem(g tree, list []tree, relation string, input map[str
 		c.refused.add(g.at(), "GROUP BY a constant does not group", "group by a column, its expression, or its number")
 		return -1
 	}
-	c.refused.add(firstPlace(g), "a group expression is not in the select list, so its rows would have no name",
-		"add it to the select list: … AS name, and keep it in GROUP BY")
+	c.unselectedKey(g, relation)
 	return -1
+}
+
+// unselectedKey adds a group expression that is not in the select list as a hidden key.
+func (c *compiler) unselectedKey(g tree, relation string) {
+	want := g.signature(relation)
+	for _, it := range c.unselected {
+		if it.node.signature(relation) == want {
+			return
+		}
+	}
+	if c.aggregates(g) {
+		c.refused.add(firstPlace(g), "GROUP BY names an aggregate", "group by columns of the record")
+		return
+	}
+	e := g.clone()
+	e["alias"] = ""
+	c.expression(e, "")
+	name := hiddenName("key", len(c.unselected)+1)
+	if of := nameOf(g); of != "" && len(of) < job.MaxIdentifier {
+		name = hiddenName(of, 0)
+	}
+	c.unselected = append(c.unselected, item{name: name, node: e, at: firstPlace(g), key: true, hidden: true})
 }
 
 // aliasTrap refuses SELECT lower(url) AS url … GROUP BY url: DuckDB groups by the column of source, not by the alias.

@@ -16,12 +16,18 @@ type item struct {
 	call *call // nil for a key
 	duck string
 	pg   string
+
+	asked   string // DuckDB type in the query; duck differs where FINISH has another one
+	hidden  bool   // readers do not see it
+	derived bool   // a function of other keys
 }
 
 // takeItems sorts the select list into keys and aggregates and refuses anything else.
 func (c *compiler) takeItems(ctx context.Context) error {
 	list := c.node.list("select_list")
+	c.distinctRows(list)
 	if c.rowJob(list) {
+		c.dropOrder()
 		return nil
 	}
 	before := len(c.refused.problems)
@@ -30,23 +36,48 @@ func (c *compiler) takeItems(ctx context.Context) error {
 		return err
 	}
 	c.vague = len(c.refused.problems) > before
+	columns := make([]outerColumn, len(list))
 	for i, e := range list {
+		columns[i] = outerColumn{name: nameOf(e), at: firstPlace(e), item: -1, node: e}
+		if c.computed(e, keys[i]) {
+			c.named(columns[i].name, columns[i].at)
+			if constantOnly(e) {
+				c.expression(e, columns[i].name)
+			}
+			continue
+		}
+		columns[i].item = len(c.items)
 		c.items = append(c.items, c.takeItem(e, keys[i]))
 	}
-	if err := c.quantiles(ctx); err != nil {
+	c.items = append(c.items, c.unselected...)
+	if c.vague {
+		columns = nil
+	}
+	c.checkNames(columns)
+	if err := c.expressions(ctx, columns); err != nil {
 		return err
 	}
-	c.checkNames()
-	aggregates := 0
-	for _, it := range c.items {
-		if it.call != nil {
-			aggregates++
-		}
+	return c.quantiles(ctx)
+}
+
+// computed reports whether a select item is neither a key nor one aggregate, but may be computed from them.
+func (c *compiler) computed(e tree, key bool) bool {
+	switch {
+	case c.vague || key || e.class() == classStar || e.class() == classWindow:
+		return false
+	case e.class() == classFunction && c.functions.aggregate(e.function()):
+		return false
+	case e.class() == classFunction && !mergeable(e.function()) && aggregateCure(e.function()) != aggregateCure(""):
+		return false
 	}
-	if aggregates == 0 && len(c.refused.problems) == 0 {
-		c.refused.add(firstPlace(c.node), "the query has keys but no aggregate", "add a count: count(*) AS records")
+	return true
+}
+
+// named refuses a column without a name.
+func (c *compiler) named(name string, at int) {
+	if name == "" && !c.vague {
+		c.refused.add(at, "the column has no name", "name it: … AS name")
 	}
-	return nil
 }
 
 // aggregates reports whether the expression contains an aggregate or window function.
@@ -61,10 +92,7 @@ func (c *compiler) aggregates(e tree) bool {
 }
 
 func (c *compiler) takeItem(e tree, key bool) item {
-	it := item{name: e.alias(), node: e, at: firstPlace(e), key: key}
-	if names := e.texts("column_names"); it.name == "" && e.class() == classColumn {
-		it.name = names[len(names)-1]
-	}
+	it := item{name: nameOf(e), node: e, at: firstPlace(e), key: key}
 	switch {
 	case e.class() == classStar:
 		c.refused.add(it.at, "a star in the select list is neither a key nor an aggregate", "name the columns")
@@ -75,22 +103,13 @@ func (c *compiler) takeItem(e tree, key bool) item {
 		it.call = c.takeCall(e, it.name)
 	case e.class() == classWindow:
 		c.allowed(e, it.name)
-	case c.aggregates(e):
-		cure := "select each aggregate as a column of its own and compute this one in serve.columns"
-		if text, first, ok := c.overView(e); ok && it.name != "" {
-			cure = "remove it; " + first + "write serve.columns: {" + yamlText(it.name) + ": " + yamlText(text) + "}"
-		}
-		c.refused.add(it.at, named(it.name, "it computes with aggregates, and only the aggregates themselves can be merged"),
-			cure)
 	case e.class() == classFunction && !mergeable(e.function()) && aggregateCure(e.function()) != aggregateCure(""):
 		c.refused.add(it.at, named(it.name, shown(e.function())+" cannot be merged from partial results"),
 			aggregateCure(e.function()))
 	default:
 		c.neither(it)
 	}
-	if it.name == "" && !c.vague {
-		c.refused.add(it.at, "the column has no name", "name it: … AS name")
-	}
+	c.named(it.name, it.at)
 	return it
 }
 
@@ -200,9 +219,9 @@ func ignoresRepeats(function string) bool {
 }
 
 // checkNames refuses column names that conflict with PostgreSQL or with kappactl's own columns.
-func (c *compiler) checkNames() {
+func (c *compiler) checkNames(columns []outerColumn) {
 	seen := map[string]bool{}
-	for _, it := range c.items {
+	for _, it := range columns {
 		if it.name == "" {
 			continue
 		}

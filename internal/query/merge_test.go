@@ -182,7 +182,10 @@ func (l *mergeRig) served(layout job.Layout, table string) [][]string {
 	if layout.Hidden != "" {
 		sql += " WHERE NOT (" + layout.Hidden + ")"
 	}
-	return sorted(l.query(sql))
+	if layout.Having != "" {
+		sql += " WHERE " + layout.Having
+	}
+	return sorted(l.query(sql + " " + layout.Top))
 }
 
 // plain reads the version table as the view of a query with keys does.
@@ -191,7 +194,11 @@ func (l *mergeRig) plain(layout job.Layout) [][]string {
 	for _, v := range layout.View {
 		outer = append(outer, "("+v.Finish+")::text")
 	}
-	return sorted(l.query("SELECT " + strings.Join(outer, ", ") + " FROM v s"))
+	where := ""
+	if layout.Having != "" {
+		where = " WHERE " + layout.Having
+	}
+	return sorted(l.query("SELECT " + strings.Join(outer, ", ") + " FROM v s" + where + " " + layout.Top))
 }
 
 // typed checks that FINISH gives the type that the layout names.

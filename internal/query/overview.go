@@ -100,7 +100,7 @@ func (v *viewTerms) lacking(e tree, children []tree) (string, bool) {
 // selected returns the name of the view column with this expression; empty if there is none.
 func (v *viewTerms) selected(e tree) string {
 	relation := relationName(v.c.node.child("from_table"))
-	for _, it := range v.c.node.list("select_list") {
+	for _, it := range v.c.asked() {
 		name := it.alias()
 		if names := it.texts("column_names"); name == "" && it.class() == classColumn {
 			name = names[len(names)-1]
@@ -116,7 +116,7 @@ func (v *viewTerms) selected(e tree) string {
 }
 
 func (v *viewTerms) taken(name string) bool {
-	return slices.ContainsFunc(v.c.node.list("select_list"), func(it tree) bool {
+	return slices.ContainsFunc(v.c.asked(), func(it tree) bool {
 		names := it.texts("column_names")
 		return strings.EqualFold(it.alias(), name) || len(names) > 0 && strings.EqualFold(names[len(names)-1], name)
 	})

@@ -12,7 +12,7 @@ func (c *compiler) rowLocal(node tree, visible scope) {
 		return
 	}
 	c.steps(node, visible)
-	c.modifiers(node, "a subquery")
+	c.modifiers(node, "a subquery", nil)
 	if node.child("having") != nil || len(node.list("group_expressions")) > 0 ||
 		node.text("aggregate_handling") == "FORCE_AGGREGATES" {
 		c.refused.add(firstPlace(node), "a subquery that aggregates cannot be computed in parts",

@@ -32,7 +32,8 @@ func (r *rowQuery) latest() bool { return len(r.keys) > 0 }
 
 // rowJob compiles a query without aggregation: its select list is the row.
 func (c *compiler) rowJob(list []tree) bool {
-	if len(c.node.list("group_expressions")) > 0 || c.node.text("aggregate_handling") == "FORCE_AGGREGATES" {
+	if len(c.node.list("group_expressions")) > 0 || c.node.text("aggregate_handling") == groupByAll ||
+		c.node.child("having") != nil {
 		return false
 	}
 	for _, e := range list {
@@ -46,10 +47,7 @@ func (c *compiler) rowJob(list []tree) bool {
 	}
 	shaped := len(c.refused.problems) == 0
 	for _, e := range list {
-		it := item{name: e.alias(), node: e, at: firstPlace(e)}
-		if names := e.texts("column_names"); it.name == "" && e.class() == classColumn {
-			it.name = names[len(names)-1]
-		}
+		it := item{name: nameOf(e), node: e, at: firstPlace(e)}
 		if e.class() == classStar {
 			if shaped {
 				c.refused.add(it.at, "a star in the outermost select list would include columns that are declared later",
@@ -71,7 +69,11 @@ func (c *compiler) rowJob(list []tree) bool {
 	if c.rows.latest() {
 		c.refuseDeepUnnest()
 	}
-	c.checkNames()
+	columns := make([]outerColumn, len(c.items))
+	for i, it := range c.items {
+		columns[i] = outerColumn{name: it.name, at: it.at}
+	}
+	c.checkNames(columns)
 	c.checkRowSettings()
 	return true
 }
@@ -204,7 +206,7 @@ func (c *compiler) rowLayout() job.Layout {
 			})
 		}
 	}
-	l.View = append(l.View, c.computed(l)...)
+	l.View = append(l.View, c.serveColumns(l)...)
 	c.checkRowKeep(l)
 	return l
 }

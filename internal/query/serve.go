@@ -8,9 +8,9 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// computed returns the columns of serve.columns. Their expressions are PostgreSQL SQL, so only the database knows their
+// serveColumns returns the columns of serve.columns. Their expressions are PostgreSQL SQL, so only the database knows their
 // types. They are exact if all columns they can read are exact.
-func (c *compiler) computed(l job.Layout) []job.ViewColumn {
+func (c *compiler) serveColumns(l job.Layout) []job.ViewColumn {
 	isExact, taken := true, map[string]bool{}
 	for _, v := range l.View {
 		isExact = isExact && v.Exact

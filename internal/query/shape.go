@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,14 +33,7 @@ func (c *compiler) shape() bool {
 	c.wholeRows()
 	c.looseArrows()
 	c.steps(c.node, visible)
-	c.modifiers(c.node, "the query")
-	if having := c.node.child("having"); having != nil {
-		cure := "move the condition to serve.where, over the view's columns"
-		if text, first, ok := c.overView(having); ok {
-			cure = "remove it; " + first + "write serve.where: " + yamlText(text)
-		}
-		c.refused.add(firstPlace(having), "HAVING filters totals before they are complete", cure)
-	}
+	c.modifiers(c.node, "the query", c.above())
 	if where := c.node.child("where_clause"); where != nil {
 		c.expression(where, "")
 	}
@@ -164,19 +158,48 @@ func (c *compiler) join(table tree, at int) {
 		"put the columns into the record when it is produced, or join the view when reading")
 }
 
-// modifiers refuses clauses that depend on more than one row. what names the SELECT in the message.
-func (c *compiler) modifiers(node tree, what string) {
+// above returns the kinds of modifiers that the outermost SELECT may have. Over an aggregation the view can order and
+// limit its rows.
+func (c *compiler) above() []string {
+	rollup := len(c.node.list("group_expressions")) > 0 || c.node.text("aggregate_handling") == "FORCE_AGGREGATES" ||
+		c.node.child("having") != nil
+	for _, e := range c.node.list("select_list") {
+		rollup = rollup || c.aggregates(e)
+	}
+	distinct := false
+	for _, m := range c.node.list("modifiers") {
+		distinct = distinct || m.kind() == modifierDistinct && len(m.list("distinct_on_targets")) == 0
+	}
+	switch {
+	case rollup && distinct:
+		return []string{modifierOrder, modifierLimit, modifierDistinct}
+	case rollup:
+		return []string{modifierOrder, modifierLimit}
+	case distinct && len(c.spec.Serve.Key) == 0:
+		return []string{modifierOrder, modifierLimit, modifierDistinct}
+	case hasModifier(c.node, modifierDistinct):
+		return nil
+	}
+	return []string{modifierOrder}
+}
+
+// modifiers refuses clauses that depend on more than one row, except those allowed. what names the SELECT in the
+// message.
+func (c *compiler) modifiers(node tree, what string, allowed []string) {
 	start := firstPlace(node)
 	for _, m := range node.list("modifiers") {
+		if slices.Contains(allowed, m.kind()) {
+			continue
+		}
 		at := firstPlace(m)
 		if at < 0 {
 			at = start
 		}
 		switch m.kind() {
-		case "DISTINCT_MODIFIER":
+		case modifierDistinct:
 			c.refused.add(at, "DISTINCT over "+what+" cannot be merged", latestCure+
 				"else add the columns to GROUP BY and select count(*)")
-		case "ORDER_MODIFIER":
+		case modifierOrder:
 			c.refused.add(at, "ORDER BY has no meaning in a table", "remove it, and order when reading the view")
 		default:
 			c.refused.add(at, "LIMIT depends on the other rows", "remove it, and limit when reading the view")

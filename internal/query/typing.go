@@ -134,7 +134,7 @@ func (c *compiler) typeItems(ctx context.Context) error {
 		return errors.New("describe the query: the number of columns differs from the select list")
 	}
 	for i := range c.items {
-		c.items[i].duck = outputs[i].typ
+		c.items[i].duck, c.items[i].asked = outputs[i].typ, outputs[i].typ
 		c.typeItem(&c.items[i])
 	}
 	return nil

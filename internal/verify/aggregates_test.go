@@ -38,6 +38,33 @@ func TestEveryAggregateIsRecomputedFromTheLog(t *testing.T) {
 	}
 }
 
+const aboveAggregates = `
+job: hits
+source:
+  topics: [TOPIC]
+  format: json
+  columns: {url: text, ts: timestamptz, ms: bigint, score: double precision}
+query: |
+  SELECT sum(ms) / count(*) AS mean, max(ts) - min(ts) AS span, round(avg(score), 1) AS about, coalesce(sum(ms), 0) * 2 AS twice
+  FROM source GROUP BY url HAVING count(*) > 1 ORDER BY mean DESC LIMIT 1
+serve: {view: public.hits}
+`
+
+// TestWhatIsComputedFromAggregatesIsVerified: also rows that HAVING and LIMIT hide from readers, by keys that they do not
+// see.
+func TestWhatIsComputedFromAggregatesIsVerified(t *testing.T) {
+	w := newWorld(t, kafkatest.Fake(t), aboveAggregates)
+	w.process(map[int32][]string{
+		0: {hit("/a", ten, 1), hit("/b", ten, 4), hit("/a", eleven, 30), hit("/a", twelve, 30), hit("/b", twelve, 4)},
+		1: {`{}`, hit("/c", ten, 10)},
+	})
+	wantEqual(t, w.verify(Options{}), 4, 7)
+	w.exec(`UPDATE public.hits__v1 SET "_sum_2__s" = 11 WHERE _url = '/c'`)
+	if r := w.verify(Options{}); r.Equal || r.Differences != 1 {
+		t.Errorf("want 1 difference, got %d: %v", r.Differences, r.Examples)
+	}
+}
+
 const everyOtherType = `
 job: hits
 source:

@@ -34,7 +34,7 @@ func newComparison(l job.Layout, oracle string) (*comparison, error) {
 	}
 	c := &comparison{oracle: oracle}
 	for _, v := range l.View {
-		if v.Computed {
+		if v.Computed || v.Loose {
 			continue
 		}
 		form, err := canonOf(v.Name, v.Type)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,12 +146,8 @@ func (r *run) snapshot(ctx context.Context) error {
 		if r.spans, err = readSpans(ctx, tx, r.Ref); err != nil {
 			return err
 		}
-		// Only the query's own columns, and all rows.
-		plain := r.Audited()
-		plain.Layout.Where, plain.Layout.Keep = "", nil
-		plain.Layout.View = slices.DeleteFunc(slices.Clone(plain.Layout.View), func(c job.ViewColumn) bool {
-			return c.Computed
-		})
+		plain := r.Version
+		plain.Layout = plain.Layout.Whole()
 		if err := r.readCutoff(ctx, tx); err != nil {
 			return err
 		}

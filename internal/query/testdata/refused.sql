@@ -26,8 +26,6 @@ SELECT url, sum(duration_ms) OVER () AS u FROM source WHERE duration_ms > 5
 SELECT url, upper(user_id) FROM source
 -- star only
 SELECT * FROM source
--- keys only
-SELECT url FROM source GROUP BY url
 -- no FROM
 SELECT count(*) AS n
 -- unknown relation
@@ -62,8 +60,6 @@ SELECT url, row_number() OVER (ORDER BY ts) AS n FROM source
 SELECT url, count(*) AS n, sum(count(*)) OVER () AS total FROM source GROUP BY url
 -- window in a filter
 SELECT url, count(*) AS n FROM (SELECT url, lag(ts) OVER (ORDER BY ts) AS prev FROM source) WHERE prev IS NULL GROUP BY url
--- distinct
-SELECT DISTINCT url, count(*) AS n FROM source GROUP BY url
 -- distinct in a subquery
 SELECT url, count(*) AS n FROM (SELECT DISTINCT url, user_id FROM source) GROUP BY url
 -- distinct on
@@ -76,22 +72,12 @@ SELECT url, sum(DISTINCT duration_ms) AS s FROM source GROUP BY url
 SELECT url, min(DISTINCT duration_ms) AS s FROM source GROUP BY url
 -- bool_and distinct
 SELECT url, bool_and(DISTINCT ok) AS b FROM source GROUP BY url
--- order by
-SELECT url, count(*) AS n FROM source GROUP BY url ORDER BY n DESC
 -- order by in an aggregate
 SELECT url, sum(duration_ms ORDER BY ts) AS s FROM source GROUP BY url
--- limit
-SELECT url, count(*) AS n FROM source GROUP BY url LIMIT 10
 -- limit percent
 SELECT url, count(*) AS n FROM source GROUP BY url LIMIT 10%
 -- limit in a subquery
 SELECT url, count(*) AS n FROM (SELECT * FROM source LIMIT 10) GROUP BY url
--- having
-SELECT url, count(*) AS n FROM source GROUP BY url HAVING count(*) > 10
--- having over aggregates that are not selected
-SELECT url, max(duration_ms) AS m FROM source GROUP BY url HAVING (count(*) > 10 OR m < 5) AND sum(duration_ms) - m >= 7 * count(*)
--- having that PostgreSQL may compute otherwise
-SELECT url, max(duration_ms) AS m FROM source GROUP BY url HAVING max(duration_ms)::VARCHAR > '5'
 -- qualify
 SELECT url, count(*) AS n FROM source GROUP BY url QUALIFY row_number() OVER () = 1
 -- rollup
@@ -152,12 +138,6 @@ SELECT url, fsum(d) AS s FROM source GROUP BY url
 SELECT url, weighted_avg(d, duration_ms) AS w FROM source GROUP BY url
 -- top n
 SELECT url, max(duration_ms, 3) AS m FROM source GROUP BY url
--- arithmetic over aggregates
-SELECT url, count(*) AS n, sum(duration_ms) / count(*) AS mean FROM source GROUP BY url
--- cast over an aggregate
-SELECT url, sum(duration_ms)::BIGINT AS s FROM source GROUP BY url
--- coalesce over an aggregate
-SELECT url, coalesce(sum(duration_ms), 0) AS s FROM source GROUP BY url
 -- nested aggregates
 SELECT url, sum(count(*)) AS s FROM source GROUP BY url
 -- aggregate in WHERE
@@ -166,16 +146,8 @@ SELECT url, count(*) AS n FROM source WHERE count(*) > 5 GROUP BY url
 SELECT n, count(*) AS urls FROM (SELECT url, count(*) AS n FROM source GROUP BY url) GROUP BY n
 -- aggregate in a CTE
 WITH t AS (SELECT max(ts) AS m FROM source) SELECT m, count(*) AS n FROM t GROUP BY m
--- a constant that is no key
-SELECT url, 'x' AS kind, count(*) AS n FROM source GROUP BY url
--- an expression of a key
-SELECT url, upper(url) AS big, count(*) AS n FROM source GROUP BY url
 -- a column that is not grouped
 SELECT url, user_id, count(*) AS n FROM source GROUP BY url
--- group expression not selected
-SELECT count(*) AS n FROM source GROUP BY url
--- group expression not selected, beside one that is
-SELECT url, count(*) AS n FROM source GROUP BY url, date_trunc('hour', ts)
 -- group by position out of range
 SELECT url, count(*) AS n FROM source GROUP BY 3
 -- group by the position of an aggregate
@@ -320,8 +292,6 @@ SELECT url, now() AS seen FROM source
 SELECT url, row_number() OVER () AS n FROM source
 -- rows in an order
 SELECT url, ts FROM source ORDER BY ts LIMIT 5
--- rows without doubles
-SELECT DISTINCT url FROM source
 -- rows of two queries
 SELECT url FROM source UNION ALL SELECT user_id FROM source
 -- rows of a join
@@ -376,3 +346,17 @@ SELECT url, json_group_array(small) AS j FROM source GROUP BY url
 SELECT url, small FROM (SELECT *, row_number() OVER (PARTITION BY url ORDER BY ts DESC) AS rn FROM source) WHERE rn = 1
 -- the latest row of a key by DISTINCT ON
 SELECT DISTINCT ON (url) url, small FROM source ORDER BY url, ts DESC
+-- having over what PostgreSQL computes otherwise
+SELECT url, max(d) AS m FROM source GROUP BY url HAVING max(d)::VARCHAR > '5'
+-- arithmetic that PostgreSQL computes otherwise
+SELECT url, upper(max(user_id)) AS u, max(duration_ms) // 1.5 AS q, pow(count(*), 0.5) AS p FROM source GROUP BY url
+-- an operation that can fail below coalesce
+SELECT url, coalesce(sqrt(min(small)), 0) AS root FROM source GROUP BY url
+-- a column that is no key, in arithmetic
+SELECT url, small + count(*) AS n FROM source GROUP BY url
+-- distinct over a part of the keys
+SELECT DISTINCT count(*) AS n FROM source GROUP BY url
+-- a row with a limit
+SELECT url, ts FROM source LIMIT 5
+-- order by a number that is no column
+SELECT url, count(*) AS n FROM source GROUP BY url ORDER BY 3 LIMIT 5

@@ -159,3 +159,31 @@ FROM source GROUP BY parts
 SELECT (doc->>'a') AS a, count(*) FILTER (WHERE ok AND (doc->>'a') = 'x') AS n, count_if(doc->>'b' IS NOT NULL) AS b,
   sum(len(list_filter([small, 2], lambda e: e > 1 AND e < 9))) AS l
 FROM source WHERE doc->>'a' = 'x' OR NOT (doc->>'a') = 'z' GROUP BY 1
+-- group by without an aggregate
+SELECT url FROM source GROUP BY url
+-- distinct
+SELECT DISTINCT url, count(*) AS n FROM source GROUP BY url
+-- limit
+SELECT url, count(*) AS n FROM source GROUP BY url ORDER BY url DESC NULLS FIRST LIMIT 1000
+-- having
+SELECT url, count(*) AS n FROM source GROUP BY url HAVING count(*) > 10
+-- having over aggregates that are not selected
+SELECT url, max(duration_ms) AS m FROM source GROUP BY url HAVING (count(*) > 10 OR m < 5) AND sum(duration_ms) - m >= 7 * count(*)
+-- having that PostgreSQL may compute otherwise
+SELECT url, max(duration_ms) AS m FROM source GROUP BY url HAVING max(duration_ms)::VARCHAR > '5'
+-- arithmetic over aggregates
+SELECT url, count(*) AS n, sum(duration_ms) / count(*) AS mean FROM source GROUP BY url
+-- cast over an aggregate
+SELECT url, sum(small)::BIGINT AS s FROM source GROUP BY url
+-- coalesce over an aggregate
+SELECT url, coalesce(sum(duration_ms), 0) AS s FROM source GROUP BY url
+-- a constant that is no key
+SELECT url, 'x' AS kind, count(*) AS n FROM source GROUP BY url
+-- an expression of a key
+SELECT url, upper(url) AS big, count(*) AS n FROM source GROUP BY url
+-- group expression not selected
+SELECT count(*) AS n FROM source GROUP BY url
+-- group expression not selected, beside one that is
+SELECT url, count(*) AS n FROM source GROUP BY url, date_trunc('hour', ts)
+-- select distinct
+SELECT DISTINCT url FROM source
