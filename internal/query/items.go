@@ -25,6 +25,9 @@ type item struct {
 // takeItems sorts the select list into keys and aggregates and refuses anything else.
 func (c *compiler) takeItems(ctx context.Context) error {
 	list := c.node.list("select_list")
+	if err := c.nameItems(ctx, list); err != nil {
+		return err
+	}
 	c.distinctRows(list)
 	if c.rowJob(list) {
 		c.dropOrder()

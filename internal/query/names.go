@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -34,6 +35,40 @@ func systemColumn(name string) bool {
 		return true
 	}
 	return false
+}
+
+// nameItems gives columns without a name that of their expression, with valid characters.
+func (c *compiler) nameItems(ctx context.Context, list []tree) error {
+	var have []string
+	for _, e := range list {
+		have = append(have, nameOf(e))
+	}
+	free := takenNames(have...)
+	for i, e := range list {
+		if have[i] != "" || e.class() == classStar {
+			continue
+		}
+		text, err := c.selected(ctx, "SELECT 1", []tree{e})
+		if err != nil {
+			return err
+		}
+		name := free.stored(validName(strings.TrimPrefix(text, "SELECT ")), "", i+1)
+		e["alias"] = name
+		c.refused.warn(placeOf(e), fmt.Sprintf("the column has no name and is served as %q", name), "name it: … AS name")
+	}
+	return nil
+}
+
+// validName returns the letters and digits of an expression, with _ between them.
+func validName(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return r > 'z' || !(r >= 'a' || r >= '0' && r <= '9')
+	})
+	name := strings.Join(words, "_")
+	if name == "" {
+		return "value"
+	}
+	return strings.TrimRight(name[:min(len(name), job.MaxIdentifier)], "_")
 }
 
 // names allocates names of stored columns. The goroutine that compiles owns it.

@@ -69,7 +69,11 @@ func (c *compiler) allowed(n tree, name string) bool {
 	case classWindow:
 		cure := "aggregate with GROUP BY, and use window functions when reading the view"
 		if slices.Contains([]string{"row_number", "rank", "dense_rank", "first_value"}, n.function()) {
-			cure = latestCure + "else " + cure
+			other := "else " + cure
+			cure = latestCure + other
+			if n.function() == "row_number" {
+				cure = c.latestLines("remove row_number and its condition", n.list("partitions"), n.list("orders"), other)
+			}
 		}
 		c.refused.add(placeOf(n), named(name,
 			fmt.Sprintf("the window function %s needs rows of other records", n.function())), cure)
@@ -136,7 +140,3 @@ func (c *compiler) scalar(n tree, name string) bool {
 	}
 	return true
 }
-
-// latestCure is the fix for deduplication in the style of other systems: row_number() = 1, DISTINCT ON, QUALIFY.
-const latestCure = "for the latest row of a key select its columns and write serve: {key: [k], order_by: t}, or " +
-	"select arg_max(x, t); "

@@ -177,8 +177,6 @@ func (c *compiler) above() []string {
 		return []string{modifierOrder, modifierLimit}
 	case distinct && len(c.spec.Serve.Key) == 0:
 		return []string{modifierOrder, modifierLimit, modifierDistinct}
-	case hasModifier(c.node, modifierDistinct):
-		return nil
 	}
 	return []string{modifierOrder}
 }
@@ -197,8 +195,8 @@ func (c *compiler) modifiers(node tree, what string, allowed []string) {
 		}
 		switch m.kind() {
 		case modifierDistinct:
-			c.refused.add(at, "DISTINCT over "+what+" cannot be merged", latestCure+
-				"else add the columns to GROUP BY and select count(*)")
+			c.refused.add(at, "DISTINCT over "+what+" cannot be merged",
+				c.distinctOn(node, m, "else add the columns to GROUP BY and select count(*)"))
 		case modifierOrder:
 			c.refused.add(at, "ORDER BY has no meaning in a table", "remove it, and order when reading the view")
 		default:
@@ -209,7 +207,7 @@ func (c *compiler) modifiers(node tree, what string, allowed []string) {
 		c.refused.add(start, "a sample differs from run to run", "filter on the record instead: WHERE _offset % 10 = 0")
 	}
 	if q := node.child("qualify"); q != nil {
-		c.refused.add(firstPlace(q), "QUALIFY filters by window functions, which need all rows", latestCure+
-			"else filter the view's columns with serve.where")
+		c.refused.add(firstPlace(q), "QUALIFY filters by window functions, which need all rows",
+			c.qualified(q, "else filter the view's columns with serve.where"))
 	}
 }

@@ -22,8 +22,6 @@ SELECT url, count(*) AS n FROM source WHERE duration_ms > $1 GROUP BY url
 SELECT url, count(*) AS n FROM source WHERE duration_ms > ? GROUP BY url
 -- a row with a window
 SELECT url, sum(duration_ms) OVER () AS u FROM source WHERE duration_ms > 5
--- a row without a name
-SELECT url, upper(user_id) FROM source
 -- star only
 SELECT * FROM source
 -- no FROM
@@ -162,10 +160,6 @@ SELECT _partition // 2 AS ts, count(*) AS n FROM source GROUP BY ts
 SELECT lower(u) AS u, count(*) AS n FROM (SELECT url AS u FROM source) GROUP BY u
 -- duplicate names
 SELECT url, count(*) AS n, sum(duration_ms) AS N FROM source GROUP BY url
--- no name
-SELECT url, count(*) FROM source GROUP BY url
--- no name for a key
-SELECT lower(url), count(*) AS n FROM source GROUP BY 1
 -- name with an underscore in front
 SELECT url AS _url, count(*) AS n FROM source GROUP BY 1
 -- name of a system column
@@ -360,3 +354,7 @@ SELECT DISTINCT count(*) AS n FROM source GROUP BY url
 SELECT url, ts FROM source LIMIT 5
 -- order by a number that is no column
 SELECT url, count(*) AS n FROM source GROUP BY url ORDER BY 3 LIMIT 5
+-- the latest row of a key by QUALIFY
+SELECT url, small FROM source QUALIFY row_number() OVER (PARTITION BY url ORDER BY ts DESC) = 1
+-- the first row of a key by QUALIFY
+SELECT url, small, ts FROM source QUALIFY row_number() OVER (PARTITION BY url ORDER BY ts) = 1
