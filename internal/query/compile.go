@@ -224,6 +224,11 @@ func (c *compiler) refusedParse(e *engineError) {
 
 // read checks the structure of the tree and its select list.
 func (c *compiler) read(ctx context.Context) error {
+	if c.node.kind() == nodeSelect {
+		if err := c.rewriteAggregates(ctx); err != nil {
+			return err
+		}
+	}
 	if !c.shape() {
 		return nil
 	}

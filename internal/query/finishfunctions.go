@@ -73,7 +73,7 @@ func numberFunction(name string, args []term, out term) (term, error) {
 		out.pg = fmt.Sprintf("%s(%s, nullif(%s, 0))", call, args[0].pg, args[1].pg)
 		out.duck = fmt.Sprintf("(%s) %s (%s)", args[0].duck, name, args[1].duck)
 		return out, nil
-	case len(args) == 1 && name == "-":
+	case len(args) == 1 && name == "-" && !strings.HasPrefix(args[0].typ, "U"): // there DuckDB wraps around
 		out.pg, out.duck = "-("+args[0].pg+")", "-("+args[0].duck+")"
 		return out, nil
 	case len(args) == 1 && slices.Contains([]string{"abs", "sign"}, name), len(args) == 1 && name == "@":

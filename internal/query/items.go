@@ -44,7 +44,7 @@ func (c *compiler) takeItems(ctx context.Context) error {
 		columns[i] = outerColumn{name: nameOf(e), at: firstPlace(e), item: -1, node: e}
 		if c.computed(e, keys[i]) {
 			c.named(columns[i].name, columns[i].at)
-			if constantOnly(e) {
+			if constantOnly(e) && !c.aggregates(e) {
 				c.expression(e, columns[i].name)
 			}
 			continue
@@ -135,26 +135,25 @@ func (c *compiler) takeCall(e tree, name string) *call {
 		c.refused.add(at, named(name, shown(f)+" cannot be merged from partial results"), aggregateCure(f))
 		return nil
 	}
-	distinct := e.flag("distinct") && f == "count" && len(e.list("children")) == 1
+	if e.flag("distinct") && ignoresRepeats(f) {
+		e["distinct"] = false // it changes nothing
+	}
+	counted := f == "count" || canonical(f) == "sum" || canonical(f) == "avg"
+	distinct := e.flag("distinct") && counted && len(e.list("children")) == 1
 	switch {
 	case distinct && c.spec.DistinctMax == 0:
 		c.refused.add(at, named(name,
-			"count(DISTINCT x) stores the values themselves, and distinct_max does not limit how many"),
-			"add distinct_max: 1000 to the job file (with more values than that the count is NULL), or write "+
-				"approx_count_distinct(x)")
+			f+"(DISTINCT x) stores the values themselves, and distinct_max does not limit how many"),
+			distinctCure(f))
 	case canonical(f) == "histogram" && c.spec.DistinctMax == 0:
 		c.refused.add(at, named(name,
 			"histogram(x) stores a count for each different value, and distinct_max does not limit how many"),
 			"add distinct_max: 1000 to the job file (with more values than that the histogram is NULL), or count per bucket: "+
 				"add floor(x / 10) * 10 AS bucket to GROUP BY and select count(*)")
 	case e.flag("distinct") && !distinct:
-		cure := "remove DISTINCT: it changes nothing here"
-		if !ignoresRepeats(f) {
-			cure = "add the column to GROUP BY: one row per value, which the view's readers can count; or write histogram(x) " +
-				"AS h with distinct_max, " +
-				"whose keys are the different values: sum(DISTINCT x) is (SELECT sum(k::numeric) FROM jsonb_object_keys(h) AS " +
-				"e(k)) in serve.columns"
-		}
+		cure := "add the column to GROUP BY: one row per value, which the view's readers can count; or write histogram(x) " +
+			"AS h with distinct_max, whose keys are the different values, and compute it in serve.columns from " +
+			"jsonb_object_keys(h)"
 		c.refused.add(at, named(name, "DISTINCT inside an aggregate cannot be merged"), cure)
 	}
 	if len(e.child("order_bys").list("orders")) > 0 {
@@ -182,6 +181,15 @@ func (c *compiler) takeCall(e tree, name string) *call {
 		c.expression(filter, name)
 	}
 	return &call{function: function, node: e, form: formOf(function), distinct: distinct}
+}
+
+// distinctCure returns the fix for DISTINCT in an aggregate without distinct_max.
+func distinctCure(function string) string {
+	const add = "add distinct_max: 1000 to the job file (with more values than that the column is NULL)"
+	if function == "count" {
+		return add + ", or write approx_count_distinct(x)"
+	}
+	return add
 }
 
 // quantiles reads the fractions of approx_quantile, which FINISH needs.

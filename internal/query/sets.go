@@ -12,13 +12,24 @@ const hashes = 1024
 // distinctForm returns the form of count(DISTINCT x) with at most limit values. It stores the least limit + 1 values,
 // sorted; the extra one shows that there are more. The least values of a union are among the least of its parts, so
 // parts can be cut.
-func distinctForm(limit int) *form {
-	return &form{
+func distinctForm(function string, limit int) *form {
+	out := &form{
 		stored: fmt.Sprintf("up to %d values", limit),
 		finish: fmt.Sprintf("CASE WHEN cardinality({__set}) <= %d THEN cardinality({__set})::bigint END", limit),
 		oracle: fmt.Sprintf("CASE WHEN count(DISTINCT x) <= %d THEN count(DISTINCT x) END", limit),
 		parts:  []part{{suffix: "__set", value: leastValues(different, limit+1), merge: mergeSet, limit: limit + 1}},
 	}
+	some := fmt.Sprintf("CASE WHEN cardinality({__set}) BETWEEN 1 AND %d THEN ", limit)
+	few := fmt.Sprintf("CASE WHEN count(DISTINCT x) <= %d THEN ", limit)
+	switch function {
+	case "sum":
+		out.finish = some + "(SELECT sum(u.v) FROM unnest({__set}) AS u(v))::numeric END"
+		out.oracle = few + "sum(DISTINCT x) END"
+	case "avg":
+		out.finish = some + "(SELECT sum(u.v) FROM unnest({__set}) AS u(v))::double precision / cardinality({__set}) END"
+		out.oracle = few + "CAST(CAST(sum(DISTINCT x) AS VARCHAR) AS DOUBLE) / count(DISTINCT x) END"
+	}
+	return out
 }
 
 // hashForm returns the form of approx_count_distinct(x) from the least hashes of its values (Bar-Yossef and others,

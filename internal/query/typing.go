@@ -89,13 +89,23 @@ func (c *compiler) typeForms(ctx context.Context) error {
 	return nil
 }
 
+// distinctCall returns the form of an aggregate of different values.
+func (c *compiler) distinctCall(it item) *form {
+	_, exact := fixedType(it.call.types[0])
+	if it.call.function != "count" && !exact {
+		c.refused.add(it.at, named(it.name, it.call.function+"(DISTINCT x) is for whole numbers and decimals"),
+			"cast x to DECIMAL")
+	}
+	return distinctForm(it.call.function, c.spec.DistinctMax)
+}
+
 // typeForm chooses the form of a call whose types are known.
 func (c *compiler) typeForm(it item) {
 	call := it.call
 	switch {
 	case len(call.types) == 0:
 	case call.distinct:
-		call.form = distinctForm(c.spec.DistinctMax)
+		call.form = c.distinctCall(it)
 	case call.function == "sum" || call.function == "avg":
 		call.form = totalForm(call.function, call.types[0])
 	case call.function == "histogram":

@@ -66,10 +66,6 @@ SELECT DISTINCT ON (url) url, count(*) AS n FROM source GROUP BY url
 SELECT url, count(DISTINCT user_id) AS users FROM source GROUP BY url
 -- sum distinct
 SELECT url, sum(DISTINCT duration_ms) AS s FROM source GROUP BY url
--- min distinct
-SELECT url, min(DISTINCT duration_ms) AS s FROM source GROUP BY url
--- bool_and distinct
-SELECT url, bool_and(DISTINCT ok) AS b FROM source GROUP BY url
 -- order by in an aggregate
 SELECT url, sum(duration_ms ORDER BY ts) AS s FROM source GROUP BY url
 -- limit percent
@@ -112,8 +108,6 @@ SELECT url, arg_max(user_id, ts, 3) AS u FROM source GROUP BY url
 SELECT url, bit_xor(duration_ms::HUGEINT) AS s FROM source GROUP BY url
 -- kurtosis
 SELECT url, kurtosis(duration_ms) AS s FROM source GROUP BY url
--- standard error
-SELECT url, sem(duration_ms) AS s FROM source GROUP BY url
 -- intercept
 SELECT url, regr_intercept(d, duration_ms) AS s FROM source GROUP BY url
 -- sum of squares around a mean

@@ -187,3 +187,11 @@ SELECT count(*) AS n FROM source GROUP BY url
 SELECT url, count(*) AS n FROM source GROUP BY url, date_trunc('hour', ts)
 -- select distinct
 SELECT DISTINCT url FROM source
+-- min distinct
+SELECT url, min(DISTINCT duration_ms) AS s FROM source GROUP BY url
+-- bool_and distinct
+SELECT url, bool_and(DISTINCT ok) AS b FROM source GROUP BY url
+-- standard error
+SELECT url, sem(duration_ms) AS s FROM source GROUP BY url
+-- totals of different values
+SELECT url, sum(DISTINCT small % 3) AS s, avg(DISTINCT CASE WHEN ok THEN 1.5 ELSE 2.25 END) AS a, count(DISTINCT small % 3) AS n, sum(DISTINCT small % 3) / count(*) AS r, regr_avgx(price, small % 10) AS mean, sem(small % 10) AS e FROM source GROUP BY url
