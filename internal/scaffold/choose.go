@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -80,7 +79,7 @@ func (p *plan) period(d *draft, at *column, taken map[string]bool) {
 		p.needs = append(p.needs, at)
 	}
 	grain := "hour"
-	if len(days) > 3 {
+	if spread(days) > 3 {
 		grain = "day"
 	}
 	if at != nil && at.Type == "date" {
@@ -93,17 +92,35 @@ func (p *plan) period(d *draft, at *column, taken map[string]bool) {
 	p.keys, p.suffix = append(p.keys, name), map[string]string{"hour": "_hourly", "day": "_daily"}[grain]
 }
 
+// spread is how many days lie between the first and the last.
+func spread(days map[string]bool) int {
+	var first, last time.Time
+	for day := range days {
+		at, err := time.Parse(time.DateOnly, day)
+		if err != nil {
+			continue
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return int(last.Sub(first).Hours() / 24)
+}
+
 // days are the days of a time column's values in the sample.
 func (c *column) days() map[string]bool {
 	out := map[string]bool{}
 	unit := map[string]float64{"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9}[c.Unit]
 	for _, v := range c.values {
 		if unit == 0 {
-			out[v[:min(len(v), 11)]] = true
+			out[v[1:min(len(v), 11)]] = true
 			continue
 		}
 		if f, err := json.Number(v).Float64(); err == nil {
-			out[strconv.FormatInt(int64(f/unit/86_400), 10)] = true
+			out[time.Unix(int64(f/unit), 0).UTC().Format(time.DateOnly)] = true
 		}
 	}
 	return out

@@ -94,7 +94,11 @@ func New(ctx context.Context, records []*kgo.Record, o Options) (Draft, error) {
 func (d *draft) declare(values []*kgo.Record) error {
 	d.source = job.Source{Topics: []string{d.Topic}, OnError: job.OnError{Max: 0.001, SkipTombstones: d.Tombstones > 0}}
 	root, objects, others := newNode("", nil), 0, 0
-	for _, r := range values {
+	for i := range values { // the oldest and the newest by turns: only the first values of a field are kept
+		r := values[i/2]
+		if i%2 == 1 {
+			r = values[len(values)-1-i/2]
+		}
 		text := bytes.TrimSpace(bytes.TrimPrefix(r.Value, []byte("\ufeff")))
 		switch {
 		case !json.Valid(text) || !utf8.Valid(text):
