@@ -96,6 +96,9 @@ func (a *app) fails(f failure) {
 	if a.flags.output.value == junitFormat {
 		_ = a.suite(f.junit())
 	}
+	if a.flags.output.value == markdownFormat {
+		_ = a.page(f.markdown())
+	}
 	if a.failsAsData() {
 		a.current().failed = true
 		// When the reader is gone, the exit code is all that is left.

@@ -51,9 +51,10 @@ type fileResult struct {
 	Result   json.RawMessage `json:"result"`  // what the command prints for one file; null: nothing
 	Failure  json.RawMessage `json:"failure"` // null: it succeeded
 
-	text  []byte // for people
-	next  string
-	suite *junitSuite
+	section string // of a page
+	text    []byte // for people
+	next    string
+	suite   *junitSuite
 }
 
 // manyResult is what a command prints for several job files.
@@ -133,7 +134,7 @@ func (j jobFiles) one(ctx context.Context, path string, mu *sync.Mutex,
 	var out bytes.Buffer
 	sub := *j.app
 	sub.state = &state{many: true, file: path}
-	sub.sys.Out, sub.sys.OutTTY = &out, j.sys.OutTTY
+	sub.sys.Out, sub.sys.InTTY = &out, false // several questions at a time cannot be answered
 	sub.sys.Err, sub.sys.ErrTTY = &prefixed{w: j.sys.Err, mu: mu, prefix: path + ": "}, false
 	switch format := j.flags.format(j.app); {
 	case j.streams() && j.deploys:
@@ -154,6 +155,7 @@ func (j jobFiles) one(ctx context.Context, path string, mu *sync.Mutex,
 			r.suite = &suite
 		}
 	}
+	r.section = sub.state.section
 	r.text = out.Bytes()
 	r.split()
 	return r, sub.state.variables
@@ -225,6 +227,11 @@ func (j jobFiles) sum(ctx context.Context, results []fileResult) error {
 		}
 		j.current().failed = true
 		return cmp.Or(writeJUnit(j.out(), suites...), err)
+	}
+	if j.flags.format(j.app) == markdownFormat {
+		j.current().failed = true
+		_, wrong := io.WriteString(j.out(), all.markdown())
+		return cmp.Or(wrong, err)
 	}
 	if j.streams() && !j.deploys {
 		return cmp.Or(j.result(results, nil), err)

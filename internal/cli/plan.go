@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -20,6 +22,8 @@ type planOptions struct {
 	*app
 	file  jobFile
 	quick bool // no sample
+
+	detailedExitCode bool
 }
 
 func newPlan(a *app, run func(context.Context, planOptions) error) *cobra.Command {
@@ -35,11 +39,13 @@ new one will not have. Nothing is written. Records, bytes, rows and disk are mea
 temporary tables that are rolled back; "sampled" says how many. What deploy would refuse is listed, and ends it with the code that
 deploy would end with.
 
+-o markdown prints a comment for a pull request.
+
 FILE is a job file, a folder of job files, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
 		Example: "  kappactl plan examples/pageviews.yaml\n  kappactl plan examples/pageviews.yaml -o json\n" +
-			"  kappactl plan job.yaml --vars staging.env --set TOPIC=pageviews-2\n  kappactl plan jobs/ --changed-since origin/main",
+			"  kappactl plan job.yaml --vars staging.env --set TOPIC=pageviews-2\n  kappactl plan jobs/ --changed-since origin/main -o markdown",
 		Args:        several,
-		Annotations: map[string]string{timeoutKey: "2m"},
+		Annotations: map[string]string{timeoutKey: "2m", outputKey: markdownFormat},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files := jobFiles{app: a, args: args, flags: &o.file, since: since}
 			return files.each(cmd.Context(), func(ctx context.Context, a *app, path string) error {
@@ -52,6 +58,7 @@ FILE is a job file, a folder of job files, or - for standard input. Its variable
 	o.file.flags(cmd.Flags())
 	cmd.Flags().StringVar(&since, "changed-since", "",
 		"plan only the job files that differ from where the branch left this `REVISION` of their git repository")
+	cmd.Flags().BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit 10 when deploy would have nothing to do")
 	cmd.Flags().BoolVar(&o.quick, "quick", false, "read no records: without estimates of bytes, rows, disk and time")
 	return cmd
 }
@@ -64,6 +71,7 @@ type planResult struct {
 	Live     *string         `json:"live"`
 	Hash     string          `json:"hash"`
 	Changes  []job.Change    `json:"changes"`
+	Diff     string          `json:"diff"` // of the job file, from live's; unified, empty: none
 	View     planView        `json:"view"`
 	Replay   estimate.Replay `json:"replay"`
 	Refusals []planRefusal   `json:"refusals"`
@@ -145,6 +153,13 @@ func runPlan(ctx context.Context, o planOptions) error {
 			return err
 		}
 	}
+	if o.detailedExitCode && result.Action == "nothing" && result.ExitCode == job.ExitOK {
+		result.ExitCode = job.ExitNothing
+	}
+	if o.flags.output.value == markdownFormat {
+		o.current().failed = true
+		return errors.Join(o.page(result.markdown(o.file.path)), result.failure())
+	}
 	return o.outcome(ctx, result, func(w io.Writer) error { return result.print(w, o.style()) }, result.failure())
 }
 
@@ -175,6 +190,7 @@ func (o planOptions) outline(c *compiled, p plan.Deploy) planResult {
 		r.Live = &live
 		if !p.Live.Adopted() { // what was adopted has no job file
 			r.Changes = append(r.Changes, job.Changes(p.LiveSpec, c.spec)...)
+			r.Diff = textDiff(fmt.Sprintf("%s %s (live)", p.Job, live), p.LiveFile, o.file.path, string(c.spec.Expanded))
 		}
 		added, removed := p.Columns(c.query.Layout)
 		for _, v := range added {

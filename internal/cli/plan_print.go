@@ -13,7 +13,7 @@ import (
 	"github.com/kappactl/kappactl/internal/render"
 )
 
-// print writes one fact a line: name, then value.
+// print writes one fact a line: name, then value. The diff follows the table, or is in it for programs.
 func (r planResult) print(w io.Writer, style render.Style) error {
 	t := render.NewTable("what", "value")
 	add := func(name, format string, args ...any) {
@@ -25,6 +25,52 @@ func (r planResult) print(w io.Writer, style render.Style) error {
 	for _, c := range r.Changes {
 		add("changes", "%s", changeText(c))
 	}
+	r.facts(add)
+	for _, text := range r.Warnings {
+		t.Add(render.Text("warning"), render.Toned(render.Warn, text))
+	}
+	for _, f := range r.Refusals {
+		name := "refused"
+		for line := range strings.SplitSeq(f.Cause, "\n") {
+			t.Add(render.Text(name), render.Toned(render.Bad, line))
+			name = ""
+		}
+		if f.Next != "" {
+			add("next", "%s", f.Next)
+		}
+	}
+	if !style.People {
+		for line := range strings.Lines(r.Diff) {
+			add("diff", "%s", strings.TrimSuffix(line, "\n"))
+		}
+		return t.Write(w, style)
+	}
+	if err := t.Write(w, style); err != nil || r.Diff == "" {
+		return err
+	}
+	return r.printDiff(w, style)
+}
+
+// printDiff prints the diff of the job file below the table.
+func (r planResult) printDiff(w io.Writer, style render.Style) error {
+	var b strings.Builder
+	b.WriteByte('\n')
+	for line := range strings.Lines(shortened(r.Diff)) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "+"):
+			line = style.Paint(render.Good, line)
+		case strings.HasPrefix(line, "-"):
+			line = style.Paint(render.Bad, line)
+		}
+		b.WriteString(line + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// facts are coverage, cost, columns and checks, each with its name.
+func (r planResult) facts(add func(name, format string, args ...any)) {
 	replayRows(r.Replay, add)
 	add("view", "%s", r.View.Name)
 	for _, c := range r.View.Added {
@@ -42,20 +88,6 @@ func (r planResult) print(w io.Writer, style render.Style) error {
 	for _, c := range r.Checks {
 		add("check", "%s", c.words())
 	}
-	for _, text := range r.Warnings {
-		t.Add(render.Text("warning"), render.Toned(render.Warn, text))
-	}
-	for _, f := range r.Refusals {
-		name := "refused"
-		for line := range strings.SplitSeq(f.Cause, "\n") {
-			t.Add(render.Text(name), render.Toned(render.Bad, line))
-			name = ""
-		}
-		if f.Next != "" {
-			add("next", "%s", f.Next)
-		}
-	}
-	return t.Write(w, style)
 }
 
 func (r planResult) words() string {

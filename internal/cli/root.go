@@ -33,11 +33,13 @@ type state struct {
 	file   string   // the job file that is read
 	job    job.Name // of it
 
-	// Of one of several job files: the result in a few words, the variables that the file has, and its tests.
+	// Of one of several job files: the result in a few words, the variables that the file has, and its tests
+	// or its part of a page.
 	many      bool
 	summary   string
 	variables []string
 	suite     *junitSuite
+	section   string // of the page
 }
 
 // current returns what changes while the command runs.
@@ -55,6 +57,7 @@ type globals struct {
 	quiet   bool
 	noColor bool
 	debug   bool
+	yes     bool         // of commands that readers could notice
 	given   config.Flags // those that are settings, as given
 }
 
@@ -113,6 +116,14 @@ readers use in one transaction. The old version stays warm for a one-command rol
 		PersistentPreRunE: a.begin,
 	}
 	asGroup(root)
+	other := root.RunE
+	version := root.Flags().Bool("version", false, "print what this build is")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if *version && len(args) == 0 {
+			return runVersion(cmd.Context(), versionOptions{a})
+		}
+		return other(cmd, args)
+	}
 	root.SetOut(a.sys.Out)
 	root.SetErr(a.sys.Err)
 	root.SetIn(a.sys.In)
@@ -137,7 +148,7 @@ readers use in one transaction. The old version stays warm for a one-command rol
 }
 
 func (a *app) globalFlags(root *cobra.Command) {
-	a.flags.output = choice{value: "table", of: outputs(), also: []string{junitFormat}}
+	a.flags.output = choice{value: "table", of: outputs(), also: []string{junitFormat, markdownFormat}}
 	f := root.PersistentFlags()
 	f.String("config", "", "settings `FILE` (default: KAPPACTL_CONFIG, ./kappactl.yaml, then the user's config folder)")
 	f.String("context", "", "`NAME` of the context of the settings file to use")
@@ -196,6 +207,12 @@ func settingFlags(f *pflag.FlagSet, serve bool) {
 	}
 }
 
+// csvCommands print rows. The results of others are single objects.
+var csvCommands = []string{
+	"kappactl status", "kappactl history", "kappactl query", "kappactl deadletter list", "kappactl context list", "kappactl context show",
+	"kappactl archive list", "kappactl archive status", "kappactl batch list", "kappactl schedule list", "kappactl schedule next",
+}
+
 // begin runs before each command: it keeps the flags that are settings and starts the clock of --timeout.
 func (a *app) begin(cmd *cobra.Command, _ []string) error {
 	a.flags.given = config.Flags{}
@@ -206,6 +223,9 @@ func (a *app) begin(cmd *cobra.Command, _ []string) error {
 	if value := a.flags.output.value; slices.Contains(a.flags.output.also, value) && cmd.Annotations[outputKey] != value {
 		a.flags.output.value = "table"
 		return usage(cmd, "%s does not print %s; want %s", cmd.CommandPath(), value, strings.Join(a.flags.output.of, ", "))
+	}
+	if path := cmd.CommandPath(); a.flags.output.value == string(render.FormatCSV) && !slices.Contains(csvCommands, path) {
+		return usage(cmd, "%s prints no rows: csv is for %s", path, strings.ReplaceAll(strings.Join(csvCommands, ", "), "kappactl ", ""))
 	}
 	limit := defaultTimeout
 	if text, ok := cmd.Annotations[timeoutKey]; ok {

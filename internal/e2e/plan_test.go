@@ -95,6 +95,12 @@ func TestPlanSaysWhatDeployThenDoes(t *testing.T) {
 		if p.Replay.ETAFrom != "earlier replay" {
 			t.Errorf("the time is from %q", p.Replay.ETAFrom)
 		}
+		page := w.ok("plan", "v2.yaml", "-o", "markdown")
+		for _, want := range []string{"<!-- kappactl plan -->\n### pageviews: stage v2", "--- pageviews v1 (live)\n+++ v2.yaml\n", "\n+  FROM source WHERE duration_ms > 5000", "| WAL |"} {
+			if !strings.Contains(page, want) {
+				t.Errorf("lacks %q:\n%s", want, page)
+			}
+		}
 		w.into(&p, "plan", w.file("again.yaml", fmt.Sprintf(hourlyJob, small)))
 		if p.Action != "nothing" {
 			t.Errorf("%+v", p)

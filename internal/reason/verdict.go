@@ -16,6 +16,7 @@ const (
 	CodePaused          Code = "paused"
 	CodeQueued          Code = "queued"
 	CodeNoAgentYet      Code = "waiting_for_agent"
+	CodeHeld            Code = "held"
 	CodeNoWorkerYet     Code = "waiting_for_worker"
 	CodeNoWorker        Code = "no_worker"
 	CodeReplayStalled   Code = "replay_stalled"
@@ -52,6 +53,7 @@ func verdictTexts() map[Code]string {
 		CodeQueued: `{{count .limit}} of {{count .limit}} replay slots in use (agent.replays)` +
 			`{{if .before}}; {{count .before}} ahead in the queue{{end}}`,
 		CodeNoAgentYet:    `waiting for an agent`,
+		CodeHeld:          `held by deploy --until staged; deploy it again without --until to go on`,
 		CodeNoWorkerYet:   `waiting for a worker`,
 		CodeNoWorker:      `no worker reads it`,
 		CodeReplayStalled: `no segment finished for {{duration .idle}}; {{plural .unread "record" "records"}} unread`,
@@ -110,6 +112,9 @@ func Queued(limit, before int) Reason {
 
 // NoAgentYet is a version that no agent has taken yet.
 func NoAgentYet() Reason { return Reason{Code: CodeNoAgentYet} }
+
+// Held is a version that its deployment holds in phase staged.
+func Held() Reason { return Reason{Code: CodeHeld} }
 
 // NoWorkerYet is a partition that no worker has taken yet.
 func NoWorkerYet() Reason { return Reason{Code: CodeNoWorkerYet} }

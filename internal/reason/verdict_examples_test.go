@@ -20,6 +20,7 @@ func verdictExamples() []example {
 		{reason.Queued(1, 0), "1 of 1 replay slots in use (agent.replays)"},
 		{reason.Queued(2, 3), "2 of 2 replay slots in use (agent.replays); 3 ahead in the queue"},
 		{reason.NoAgentYet(), "waiting for an agent"},
+		{reason.Held(), "held by deploy --until staged; deploy it again without --until to go on"},
 		{reason.NoWorkerYet(), "waiting for a worker"},
 		{reason.NoWorker(), "no worker reads it"},
 		{reason.ReplayStalled(2*time.Minute, 1), "no segment finished for 2m; 1 record unread"},

@@ -98,6 +98,7 @@ type NewVersion struct {
 	Engine      string
 	GitRevision string
 	By          string
+	Held        bool // its deployment holds it in phase staged
 }
 
 // InsertVersion writes a version in phase staged.
@@ -106,13 +107,17 @@ func InsertVersion(ctx context.Context, tx *pg.Tx, v NewVersion) error {
 	if err != nil {
 		return err
 	}
+	why := reason.NoAgentYet()
+	if v.Held {
+		why = reason.Held()
+	}
 	_, err = tx.Exec(ctx, `INSERT INTO kappactl.version
 			(job, number, hash, spec, layout, file, dialect, engine, phase, verdict, reason, git_revision, created_by)
 		VALUES (@job, @number, @hash, @spec::jsonb, @layout::jsonb, @file, @dialect, @engine, @phase, @verdict, @reason, @git, @by)`,
 		pgx.NamedArgs{
 			"job": string(v.Spec.Job), "number": v.Number, "hash": v.Hash, "spec": spec, "layout": layout,
 			"file": v.File, "dialect": v.Dialect, "engine": v.Engine, "phase": string(job.Staged), "verdict": string(job.Starting),
-			"reason": reason.NoAgentYet(), "git": v.GitRevision, "by": v.By,
+			"reason": why, "git": v.GitRevision, "by": v.By,
 		})
 	if err != nil {
 		return fmt.Errorf("write version: %w", err)
@@ -237,6 +242,16 @@ func ReadSpec(ctx context.Context, db pg.DB, ref job.Ref) (*job.Spec, job.Layout
 		return nil, l, fmt.Errorf("decode layout of %s: %w", ref, err)
 	}
 	return &s, l, nil
+}
+
+// ReadFile returns the text of a version's job file; empty if it has none.
+func ReadFile(ctx context.Context, db pg.DB, ref job.Ref) (text string, err error) {
+	err = db.QueryRow(ctx, `SELECT file FROM kappactl.version WHERE job = @job AND number = @number`,
+		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number)}).Scan(&text)
+	if err != nil {
+		return "", fmt.Errorf("read the job file of %s: %w", ref, err)
+	}
+	return text, nil
 }
 
 // LockVersion locks a version's row against changes of its phase, and returns the phase. Commits, whose dead letters refer to

@@ -21,6 +21,7 @@ type Deploy struct {
 	Live     *job.Ref
 	LiveSpec *job.Spec      // of the live version, else nil
 	LiveView job.Layout     // of the live version
+	LiveFile string         // the text of its job file
 	Refusals []error        // why deploy would refuse, each a *job.Refusal
 	Lost     readiness.Lost // results that readers would lose
 	Frozen   []job.Frozen   // the ranges to replay
@@ -132,6 +133,9 @@ func (s *Store) planStage(ctx context.Context, tx *pg.Tx, in Staging, p *Deploy)
 	if j.Live != nil {
 		live := job.Ref{Job: in.Spec.Job, Number: job.Number(*j.Live)}
 		if p.LiveSpec, p.LiveView, err = ledger.ReadSpec(ctx, tx, live); err != nil {
+			return err
+		}
+		if p.LiveFile, err = ledger.ReadFile(ctx, tx, live); err != nil {
 			return err
 		}
 		p.Live = &live

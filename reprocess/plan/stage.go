@@ -263,7 +263,7 @@ func promoteMode(in Staging, j ledger.JobRow) job.PromoteMode {
 func (in Staging) version(number int) ledger.NewVersion {
 	return ledger.NewVersion{
 		Number: number, Hash: in.Hash, Spec: in.Spec, Layout: in.Layout, File: in.File, Dialect: in.Dialect, Engine: in.Engine,
-		GitRevision: in.GitRevision, By: in.By,
+		GitRevision: in.GitRevision, By: in.By, Held: in.Until == string(job.Staged),
 	}
 }
 
