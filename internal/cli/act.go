@@ -46,6 +46,7 @@ type actResult struct {
 	MessageCode reason.Code `json:"message_code"`
 	Next        string      `json:"next"`
 	DryRun      bool        `json:"dry_run"`
+	where
 	// Checks are those of a version that checks keep from being promoted, with what each said.
 	Checks []status.Check `json:"checks,omitempty"`
 }
@@ -102,7 +103,7 @@ func (a act) asked(ctx context.Context, c *client, ref job.Ref) (actResult, erro
 	result := actResult{
 		Job: ref.Job, Version: ref.Number.String(), Verb: a.verb, ExitCode: answer.Code, Message: answer.Text(),
 		MessageCode: answer.Reason.Code,
-		Next:        answer.Next, DryRun: a.dryRun,
+		Next:        answer.Next, DryRun: a.dryRun, where: c.where(),
 	}
 	if a.agreed && answer.Reason.Code == reason.CodeInsideWindow {
 		result.Next += " --yes"
@@ -140,6 +141,11 @@ func (a act) ask(ctx context.Context, c *client, ref job.Ref) (*ledger.Answer, e
 
 // answered writes a request and waits for its answer; comeBack is what to run when that takes too long.
 func (a *app) answered(ctx context.Context, c *client, r ledger.Request, comeBack string) (*ledger.Answer, error) {
+	if noticed(r) {
+		if err := a.protect(c, fmt.Sprintf("%s %s", r.Verb, r.Job)); err != nil {
+			return nil, err
+		}
+	}
 	id, err := c.store.Ask(ctx, r)
 	if err != nil {
 		return nil, err
@@ -165,6 +171,9 @@ func (r actResult) print(w io.Writer) error {
 	text := r.Message
 	if text == "" {
 		text = fmt.Sprintf("%s %s %s: done", r.Verb, r.Job, r.Version)
+	}
+	if r.Database != "" {
+		text += "\nin " + r.String()
 	}
 	if r.Next != "" {
 		text += "\nnext: " + r.Next
@@ -192,5 +201,5 @@ func (a act) plan(ctx context.Context, c *client, ref job.Ref) (actResult, error
 	for _, note := range notes {
 		message += "\nnote: " + note
 	}
-	return actResult{Job: ref.Job, Version: v.Version, Verb: a.verb, DryRun: true, Message: message}, nil
+	return actResult{Job: ref.Job, Version: v.Version, Verb: a.verb, DryRun: true, Message: message, where: c.where()}, nil
 }

@@ -62,6 +62,7 @@ listed, and --leave-dependants leaves it with the table. A view is adopted by a 
 	f.StringVar(&view, "view", "", "the table or view, `SCHEMA.NAME` as in serve.view (required)")
 	f.BoolVar(&o.leaveDependants, "leave-dependants", false, "what cannot follow to the view stays with the table")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
+	a.yesFlag(f)
 	waitAgentFlag(f, &o.waitAgent)
 	return cmd
 }

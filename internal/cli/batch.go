@@ -116,6 +116,7 @@ paused and a run under way is cancelled, since they would show the same results 
 		}
 		return run(cmd.Context(), o)
 	}
+	a.yesFlag(cmd.Flags())
 	waitAgentFlag(cmd.Flags(), &o.waitAgent)
 	return cmd
 }

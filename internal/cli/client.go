@@ -33,7 +33,12 @@ func (a *app) connect(ctx context.Context, s config.Settings) (*pg.Pool, error) 
 	if err := s.NeedDSN(); err != nil {
 		return nil, err
 	}
-	return pg.Open(ctx, pgConfig(s))
+	a.log().Debug("settings", "context", s.Context, "file", s.File, "brokers", s.Brokers, "dsn", s.DSN.String(), "schema", s.Schema)
+	c := pgConfig(s)
+	if a.flags.debug {
+		c.Log = a.log()
+	}
+	return pg.Open(ctx, c)
 }
 
 // pgConfig is how the settings reach the database. A password file or command is read again for each new connection.

@@ -40,8 +40,8 @@ func newDeploy(a *app, run func(context.Context, deployOptions) error) *cobra.Co
 		Use:   "deploy FILE...",
 		Short: "Stage a job's new version, replay history beside the old one, verify, and promote when asked to",
 		Long: `Stage the job file as the next version of its job and follow it: history is replayed into a table of its own, then it
-catches up, its checks run, and it is promoted when the file, --promote, --until live or --until settled says so. Otherwise it ends at verified, with exit code
-0, and prints the command that promotes it. An agent does the work: ending this command (Ctrl-C, --timeout) does not end the deployment, and
+catches up, its checks run, and it is promoted when promote in the file, --until live or --until settled says so. Otherwise it ends at verified,
+with exit code 0, and prints the command that promotes it. --promote auto is --until live, and --promote manual ends at verified. An agent does the work: ending this command (Ctrl-C, --timeout) does not end the deployment, and
 running it again goes on. What is live already is not deployed again.
 
 FILE is a job file, a folder of job files, or - for standard input. Several are deployed at the same time, and the
@@ -66,8 +66,8 @@ command ends with the most severe exit code. Its variables, ${NAME}, get their v
 	}
 	f := cmd.Flags()
 	o.file.flags(f)
-	f.Var(&until, "until", "stop there (default: where the promote mode ends)")
-	f.Var(&promote, "promote", "who flips the view (default: as the file says; auto for a job's first version)")
+	f.Var(&until, "until", "how far this deploy goes (default: live or verified, as promote in the file says)")
+	f.Var(&promote, "promote", "auto is --until live; manual overrides promote in the file and ends at verified")
 	f.BoolVar(&o.again, "again", false, "deploy a version that was rolled back; while it is standby, nothing is replayed")
 	f.BoolVar(&o.allowColumnChange, "allow-column-change", false, "the serving view may get more columns")
 	f.StringVar(&o.acceptShorterHistory, "accept-shorter-history", "",
@@ -76,6 +76,7 @@ command ends with the most severe exit code. Its variables, ${NAME}, get their v
 	f.BoolVar(&o.dryRun, "dry-run", false, "check everything, say what would be done, write nothing")
 	f.BoolVar(&o.detailedExitCode, "detailed-exitcode", false, "exit 10 when there is nothing to do")
 	f.BoolVar(&o.detach, "detach", false, "return once it is staged; with --quiet only the deployment's id is printed")
+	a.yesFlag(f)
 	reportFlag(f, &o.report)
 	waitAgentFlag(f, &o.waitAgent)
 	return cmd
@@ -97,6 +98,9 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	defer cl.Close()
 	if !o.dryRun {
 		if err := cl.needAgent(ctx, o.waitAgent.value); err != nil {
+			return err
+		}
+		if err := o.protect(cl, "deploy "+string(c.spec.Job)); err != nil {
 			return err
 		}
 	}

@@ -62,6 +62,7 @@ type dropResult struct {
 	Message     string      `json:"message"`
 	MessageCode reason.Code `json:"message_code"` // empty in a dry run
 	Next        string      `json:"next"`
+	where
 }
 
 func runDrop(ctx context.Context, o dropOptions) error {
@@ -80,7 +81,8 @@ func runDrop(ctx context.Context, o dropOptions) error {
 	if err != nil {
 		return o.refused(o.job, err)
 	}
-	r := dropResult{Removal: plan, DryRun: o.dryRun, Message: fmt.Sprintf("would drop job %s:", o.job)}
+	r := dropResult{Removal: plan, DryRun: o.dryRun, Message: fmt.Sprintf("would drop job %s:", o.job), where: c.where()}
+	o.flags.yes = o.yes
 	if o.dryRun {
 		return o.result(r, r.print)
 	}
@@ -114,6 +116,7 @@ func (o dropOptions) gone(ctx context.Context, c *client, unknown error) error {
 	r := dropResult{
 		Removal: plan.Removal{Job: o.job, View: d.View, KeepView: d.KeptView}, DryRun: o.dryRun, Dropped: true,
 		Message: fmt.Sprintf("job %s was dropped %s by %s: nothing to do", o.job, render.Time(&d.At), d.By), Next: "kappactl history " + string(o.job),
+		where: c.where(),
 	}
 	return o.result(r, r.print)
 }
@@ -123,6 +126,7 @@ func (r dropResult) print(w io.Writer) error {
 	if r.DryRun && !r.Dropped {
 		text += planLines(r.Removal)
 	}
+	text += "\nin " + r.where.String()
 	if r.Next != "" {
 		text += "\nnext: " + r.Next
 	}

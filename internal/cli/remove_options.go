@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -42,8 +41,8 @@ func (o removeOptions) confirmed(question string, right func(answer string) bool
 		return nil
 	}
 	o.tell("%s", question)
-	line, err := bufio.NewReader(o.sys.In).ReadString('\n')
-	if err == nil && right(strings.TrimSpace(line)) {
+	line, err := readLine(o.sys.In)
+	if err == nil && right(line) {
 		return nil
 	}
 	if err != nil {

@@ -61,6 +61,7 @@ func runRetire(ctx context.Context, o retireOptions) error {
 	if err := o.mayAsk("retire drops tables"); err != nil {
 		return err
 	}
+	o.flags.yes = o.yes
 	if !o.allExpired {
 		return o.one(*o.target).run(ctx)
 	}

@@ -21,6 +21,7 @@ type watchUIOptions struct {
 	*app
 	job      job.Name // empty: every job
 	readOnly bool
+	place    string // context and database
 }
 
 func newWatchUI(a *app, run func(context.Context, watchUIOptions) error) *cobra.Command {
@@ -31,7 +32,7 @@ func newWatchUI(a *app, run func(context.Context, watchUIOptions) error) *cobra.
 		Long: `Show all jobs, or one: both versions side by side, progress, partitions, rates, lag, checks and events, once a second.
 Keys promote, roll back, pause, resume and abort, after the job's name was typed; ? shows them all. With JOB it ends by itself
 when the deployment reaches an end (settled, rolled back, aborted, failed, superseded), with the deployment's exit code, and
-leaves five lines about it.
+leaves five lines about it. In a protected context no key acts: use the commands.
 
 Off a terminal, with TERM=dumb or with --output jsonl it prints lines instead, as deploy and wait do: one for each change of phase
 or verdict, one for each warning when it comes up, and at most one of progress in ten seconds. With JOB it then ends where the
@@ -68,6 +69,10 @@ func runWatchUI(ctx context.Context, o watchUIOptions) error {
 	defer c.Close()
 	if !o.interactive() {
 		return o.follow(ctx, c)
+	}
+	o.place = c.where().String()
+	if c.settings.Protected {
+		o.place, o.readOnly = o.place+", protected", true
 	}
 	// The terminal is restored whatever ends the process; other commands leave these signals their own meaning.
 	ctx, stop := interruptible(ctx, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -137,7 +142,7 @@ func (o watchUIOptions) interactive() bool {
 }
 
 func (o watchUIOptions) options() tui.Options {
-	return tui.Options{Job: o.job, ReadOnly: o.readOnly, In: o.sys.In, Out: o.sys.Out, Now: o.sys.Now, Look: o.look()}
+	return tui.Options{Job: o.job, ReadOnly: o.readOnly, Place: o.place, In: o.sys.In, Out: o.sys.Out, Now: o.sys.Now, Look: o.look()}
 }
 
 // look is what the terminal can show. NO_COLOR and a locale without block characters leave less of it.

@@ -12,10 +12,12 @@ type Settings struct {
 	Password Source // of the database user; none: the DSN, PGPASSWORD and PGPASSFILE are in charge
 	Schema   string // control schema
 	HTTP     string // host:port that serve listens on
-	Checks   Checks
-	Archive  Archive
-	Agent    Agent
-	Hooks    []Hook // of an agent
+	// Protected makes commands ask before anything that readers could notice.
+	Protected bool
+	Checks    Checks
+	Archive   Archive
+	Agent     Agent
+	Hooks     []Hook // of an agent
 
 	origins map[string]string
 }

@@ -61,6 +61,11 @@ func connectionTable(s *Settings) []Setting {
 			Usage: "`NAME` of the control schema", value: text(&s.Schema, "schema name", schemaName),
 		},
 		{
+			Name: "protected", Default: "false",
+			Usage: "true: commands ask for the context's name, or need --yes, before anything that readers could notice",
+			value: boolean(&s.Protected),
+		},
+		{
 			Name: "http", Flag: "http", Env: "KAPPACTL_HTTP", Default: "127.0.0.1:8080",
 			Usage: "`ADDRESS` that serve listens on", Serve: true, value: text(&s.HTTP, "address", hostPort),
 		},

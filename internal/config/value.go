@@ -114,6 +114,18 @@ func count(to *int, most int) value {
 	return v
 }
 
+// boolean is true or false.
+func boolean(to *bool) value {
+	v := scalar(to, strict.Bool(to), strconv.ParseBool, strconv.FormatBool)
+	v.write = func() any {
+		if !*to {
+			return nil
+		}
+		return true
+	}
+	return v
+}
+
 // secret is a text that is never shown and never written.
 func secret(to *Secret) value {
 	v := scalar(to, strict.Value{}, func(given string) (Secret, error) { return Secret(given), nil }, Secret.String)

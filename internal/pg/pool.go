@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"time"
 
@@ -23,6 +24,7 @@ type Config struct {
 	Connect     time.Duration // connect timeout, default 5 s
 	Idle        time.Duration // idle time between two statements after which the server ends a transaction; 0: no limit
 	Answer      time.Duration // time limit of statements without a context deadline that are not Long, default 30 s
+	Log         *slog.Logger  // of the statements, without their values; nil: none
 	Mark        string        // owner of the ReadCommitted transactions, for EndStuck; empty: unmarked
 }
 
@@ -47,6 +49,7 @@ type Pool struct {
 	idle   time.Duration
 	owner  string
 	direct bool // no pooler in between: connections have the ids of their backends
+	place  *pgx.ConnConfig
 }
 
 // Open opens a pool and verifies that one connection works. Errors contain no password.
@@ -66,6 +69,9 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 		cfg.ConnConfig.ConnectTimeout = cmp.Or(c.Connect, 5*time.Second)
 	}
 	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	if c.Log != nil {
+		cfg.ConnConfig.Tracer = tracer{c.Log}
+	}
 	lines := &sockets{}
 	cfg.ConnConfig.DialFunc = lines.dial
 	cfg.MaxConns = cmp.Or(c.MaxConns, 8)
@@ -81,7 +87,7 @@ func Open(ctx context.Context, c Config) (*Pool, error) {
 	// After a failover, old connections may still lead to the former primary; new connections find the current one.
 	return &Pool{
 		pool: pool, lines: lines, schema: schema(cmp.Or(c.Schema, DefaultSchema)), idle: c.Idle, owner: c.Mark,
-		direct: direct,
+		direct: direct, place: cfg.ConnConfig,
 		answer: patience{answer: cmp.Or(c.Answer, defaultAnswer), turned: pool.Reset},
 	}, nil
 }
@@ -99,6 +105,14 @@ func (p *Pool) Close() {
 	timer := time.AfterFunc(closeWithin, p.lines.close)
 	defer timer.Stop()
 	p.pool.Close()
+}
+
+// Place returns where the database is: the host, or the folder of a socket, and the database's name.
+func (p *Pool) Place() (host string, port uint16, database string) {
+	if database = p.place.Database; database == "" {
+		database = p.place.User
+	}
+	return p.place.Host, p.place.Port, database
 }
 
 // Schema returns the control schema's name.

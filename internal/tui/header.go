@@ -38,6 +38,9 @@ func (m *Model) headerLine() string {
 		}
 	}
 	right := m.freshness(true) + " "
+	if full := left + t.paint(dim, "  "+t.dot+"  "+clean(m.place)); m.place != "" && cells(full)+cells(right)+2 <= m.width {
+		left = full
+	}
 	if cells(left)+cells(right)+2 > m.width {
 		right = m.freshness(false) + " "
 	}

@@ -28,6 +28,7 @@ type Model struct {
 	look     Look
 	bindings []binding
 	readOnly bool
+	place    string   // context and database
 	follow   job.Name // whose deployment's end ends the program; empty is none's
 
 	width, height int
@@ -77,7 +78,7 @@ const (
 // newModel is the interface as it begins: on the page of the job, or on that of all.
 func newModel(io commands, o Options) *Model {
 	m := &Model{
-		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, bindings: bindings(o.ReadOnly), follow: o.Job,
+		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, place: o.Place, bindings: bindings(o.ReadOnly), follow: o.Job,
 		job: o.Job, now: io.now(),
 		page: pageOverview, curves: map[string]*history{},
 		filters: map[page]*prompt{pageOverview: {}, pageDeployment: {}, pageEvents: {}, pageLayers: {}},

@@ -16,7 +16,8 @@ import (
 type Options struct {
 	// Job is whose page is opened; the end of its deployment ends the program. Empty opens the page of all jobs.
 	Job      job.Name
-	ReadOnly bool // no acts
+	ReadOnly bool   // no acts
+	Place    string // context and database, for the header
 	Look     Look
 	In       io.Reader
 	Out      io.Writer
