@@ -18,7 +18,7 @@ func TestAnAddedColumnIsNullAfterARollbackAndIsNotTakenAwayAgain(t *testing.T) {
 	w := firstLive(t, 100)
 	twice := column(job.ViewColumn{Name: "twice", Type: "bigint", Finish: `2 * s."n"`})
 	var r *job.Refusal
-	if _, err := w.tryStage("bbb", twice); !errors.As(err, &r) || r.Code != job.ExitUsage || r.Next != "deploy again with --allow-column-change" {
+	if _, err := w.tryStage("bbb", twice); !errors.As(err, &r) || r.Code != job.ExitConflict || r.Next != "deploy again with --allow-column-change" {
 		t.Fatalf("a new column without the flag: %v", err)
 	}
 	second := w.stage("bbb", twice, auto, func(in *plan.Staging) { in.AllowColumnChange = true })
@@ -27,7 +27,7 @@ func TestAnAddedColumnIsNullAfterARollbackAndIsNotTakenAwayAgain(t *testing.T) {
 	if got := w.text(row); got != "100 200 bigint" {
 		t.Errorf("after the promote: %s", got)
 	}
-	if _, err := w.tryStage("ccc"); !errors.As(err, &r) || r.Code != job.ExitUsage {
+	if _, err := w.tryStage("ccc"); !errors.As(err, &r) || r.Code != job.ExitConflict {
 		t.Fatalf("a version without the column: %v", err)
 	}
 	has(t, r.Cause, `column "twice" (bigint) would be removed`)

@@ -88,7 +88,7 @@ func (c *Contract) fits(candidate []Column, allow bool) error {
 	}
 	if len(broken) > 0 {
 		return &job.Refusal{
-			Code:  job.ExitUsage,
+			Code:  job.ExitConflict,
 			Cause: "the serving view cannot change under its readers: " + strings.Join(broken, "; "),
 			Next:  "keep these columns and their types (a cast in query repairs a type), or use a new view: another job name and serve.view",
 		}
@@ -101,7 +101,7 @@ func (c *Contract) fits(candidate []Column, allow bool) error {
 	}
 	if len(added) > 0 && !allow {
 		return &job.Refusal{
-			Code: job.ExitUsage,
+			Code: job.ExitConflict,
 			Cause: fmt.Sprintf("the serving view would get new columns: %s; clients that prepared SELECT * on it fail once with %q",
 				strings.Join(added, ", "), "cached plan must not change result type"),
 			Next: "deploy again with --allow-column-change",

@@ -40,13 +40,13 @@ func TestCheckComparesTheCandidateWithTheContractByName(t *testing.T) {
 	}{
 		"the same":             {candidate: shape(same...)},
 		"another order":        {candidate: shape("price", "numeric(10,2)", "name", "text", "id", "integer", "code", "character varying(10)")},
-		"renamed":              {candidate: shape("id", "integer", "title", "text", "code", "character varying(10)", "price", "numeric(10,2)"), allow: true, code: 2, says: `"name"`},
-		"dropped":              {candidate: shape(same[:6]...), code: 2, says: `"price"`},
-		"wider integer":        {candidate: shape("id", "bigint", "name", "text", "code", "character varying(10)", "price", "numeric(10,2)"), code: 2, says: `"id" would change from integer to bigint`},
-		"wider varchar":        {candidate: shape("id", "integer", "name", "text", "code", "character varying(20)", "price", "numeric(10,2)"), code: 2, says: `"code"`},
-		"wider numeric":        {candidate: shape("id", "integer", "name", "text", "code", "character varying(10)", "price", "numeric(12,2)"), code: 2, says: `"price"`},
-		"added":                {candidate: shape(append(same, "extra", "bigint")...), code: 2, says: `"extra"`},
-		"added, flag says how": {candidate: shape(append(same, "extra", "bigint")...), code: 2, says: "--allow-column-change"},
+		"renamed":              {candidate: shape("id", "integer", "title", "text", "code", "character varying(10)", "price", "numeric(10,2)"), allow: true, code: 6, says: `"name"`},
+		"dropped":              {candidate: shape(same[:6]...), code: 6, says: `"price"`},
+		"wider integer":        {candidate: shape("id", "bigint", "name", "text", "code", "character varying(10)", "price", "numeric(10,2)"), code: 6, says: `"id" would change from integer to bigint`},
+		"wider varchar":        {candidate: shape("id", "integer", "name", "text", "code", "character varying(20)", "price", "numeric(10,2)"), code: 6, says: `"code"`},
+		"wider numeric":        {candidate: shape("id", "integer", "name", "text", "code", "character varying(10)", "price", "numeric(12,2)"), code: 6, says: `"price"`},
+		"added":                {candidate: shape(append(same, "extra", "bigint")...), code: 6, says: `"extra"`},
+		"added, flag says how": {candidate: shape(append(same, "extra", "bigint")...), code: 6, says: "--allow-column-change"},
 		"added and allowed":    {candidate: shape(append(same, "extra", "bigint")...), allow: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -73,11 +73,11 @@ func TestCheckLetsAColumnGoThatTheLiveVersionLacksAnyway(t *testing.T) {
 	made(t, pool, ref(2), wide, "/a")
 	contract := switched(t, pool, to(1, hits(), nil))
 	contract = switched(t, pool, to(2, wide, contract))
-	wantRefusal(t, store.Check(contract, hits(), false), job.ExitUsage, `"extra"`)
+	wantRefusal(t, store.Check(contract, hits(), false), job.ExitConflict, `"extra"`)
 	contract = switched(t, pool, to(1, hits(), contract))
 	must(t, store.Check(contract, hits(), false))
 	must(t, store.Check(contract, wide, false))
-	wantRefusal(t, store.Check(contract, with(hits(), "extra", "text"), true), job.ExitUsage, `"extra" would change from bigint to text`)
+	wantRefusal(t, store.Check(contract, with(hits(), "extra", "text"), true), job.ExitConflict, `"extra" would change from bigint to text`)
 }
 
 func TestCreateRefusesAComputedColumnThatChangesItsType(t *testing.T) {

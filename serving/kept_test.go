@@ -53,7 +53,7 @@ func TestEveryShapeThatIsNoExtensionIsFoundBeforeTheReplay(t *testing.T) {
 			err = store.Create(t.Context(), pool, version(ref(n), "public", c.candidate))
 		}
 		if c.says != "" {
-			wantRefusal(t, err, job.ExitUsage, c.says)
+			wantRefusal(t, err, job.ExitConflict, c.says)
 			continue
 		}
 		if err != nil {
@@ -127,7 +127,7 @@ func TestAPreparedSelectStar(t *testing.T) {
 			t.Errorf("v%d: the client sees %d columns, %v", n, got, err)
 		}
 	}
-	wantRefusal(t, store.Check(contract, wide, false), job.ExitUsage, `"extra"`, "cached plan must not change result type")
+	wantRefusal(t, store.Check(contract, wide, false), job.ExitConflict, `"extra"`, "cached plan must not change result type")
 	switched(t, pool, to(3, wide, contract))
 	if _, err := columns(client, "all"); pg.Code(err) != pgerrcode.FeatureNotSupported {
 		t.Errorf("the client sees %v", err)

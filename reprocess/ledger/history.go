@@ -52,7 +52,7 @@ func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, 
 		n = &v
 	}
 	rows, err := pg.Structs[eventRow](ctx, s.pool, `SELECT id, at, job, number, deployment, kind, message, detail::text AS detail, by, session_role AS role FROM (
-			SELECT * FROM kappactl.event WHERE job = @job AND (@number::integer IS NULL OR number = @number) ORDER BY id DESC LIMIT @limit) newest
+			SELECT * FROM kappactl.event WHERE (job = @job OR @job = '') AND (@number::integer IS NULL OR number = @number) ORDER BY id DESC LIMIT @limit) newest
 		ORDER BY id`, pgx.NamedArgs{"job": string(name), "number": n, "limit": limit})
 	if err != nil {
 		return nil, fmt.Errorf("read the history of %s: %w", name, err)
@@ -63,7 +63,7 @@ func (s *Store) History(ctx context.Context, name job.Name, number *job.Number, 
 		}
 		return nil, unknownVersion(job.Ref{Job: name, Number: *number})
 	}
-	if len(rows) == 0 {
+	if len(rows) == 0 && name != "" {
 		return nil, UnknownJob(ctx, s.pool, name)
 	}
 	return pastEvents(rows), nil
