@@ -26,6 +26,14 @@ func asGroup(cmd *cobra.Command) {
 	}
 }
 
+// neighbours are commands of other tools, with what does their work here.
+var neighbours = map[string]string{
+	"list": "status", "ls": "status", "get": "status", "describe": "status", "ps": "status", "show": "status",
+	"logs": "history", "log": "history", "events": "history", "apply": "deploy", "run": "deploy", "create": "new", "generate": "new",
+	"delete": "drop", "rm": "drop", "destroy": "drop", "undo": "rollback", "revert": "rollback", "validate": "check", "lint": "check",
+	"config": "context", "follow": "watch", "top": "watch", "start": "serve", "agent": "serve",
+}
+
 func unknownCommand(cmd *cobra.Command, name string) error {
 	err := usage(cmd, "unknown command %q for %q", name, cmd.CommandPath())
 	// A suggestion makes a better next step than the whole help.
@@ -41,6 +49,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 			near = begun[0]
 		}
 	}
+	if other := neighbours[name]; other != "" && !cmd.HasParent() {
+		near = other
+	}
 	if near != "" {
 		err.(*usageError).Next = cmd.CommandPath() + " " + near //nolint:errorlint // usage made it
 	}
@@ -52,6 +63,9 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return usage(cmd, "%s", err)
+	}
+	if name := unknown.GetSpecifiedName(); name == "watch" || name == "follow" {
+		return usage(cmd, "%s; kappactl watch follows jobs as things happen", err)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

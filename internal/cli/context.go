@@ -29,8 +29,7 @@ opens no connection.`,
 
 type contextOptions struct {
 	*app
-	name   string
-	dryRun bool
+	name string
 }
 
 func newContextList(a *app, run func(context.Context, contextOptions) error) *cobra.Command {
@@ -64,7 +63,6 @@ see the old file or the whole new one.`,
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done, write nothing")
 	return cmd
 }
 
@@ -131,21 +129,18 @@ type contextUsed struct {
 	Before  string `json:"before"` // empty: none was
 	File    string `json:"file"`
 	Changed bool   `json:"changed"`
-	DryRun  bool   `json:"dry_run"`
 	Message string `json:"message"`
 }
 
 func runContextUse(_ context.Context, o contextOptions) error {
-	path, before, err := config.UseContext(o.flags.given, o.surroundings(), o.name, o.dryRun)
+	path, before, err := config.UseContext(o.flags.given, o.surroundings(), o.name)
 	if err != nil {
 		return err
 	}
-	r := contextUsed{Context: o.name, Before: before, File: path, Changed: before != o.name, DryRun: o.dryRun}
+	r := contextUsed{Context: o.name, Before: before, File: path, Changed: before != o.name}
 	switch {
 	case !r.Changed:
 		r.Message = fmt.Sprintf("%s is the current context of %s already", o.name, path)
-	case o.dryRun:
-		r.Message = fmt.Sprintf("%s would become the current context of %s", o.name, path)
 	default:
 		r.Message = fmt.Sprintf("%s is the current context of %s", o.name, path)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,18 +23,20 @@ type historyOptions struct {
 func newHistory(a *app, run func(context.Context, historyOptions) error) *cobra.Command {
 	o := historyOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "history JOB [VERSION]",
-		Short: "Show what happened to a job: who did what, when, and what came of it",
-		Long: `Show the events of a job, or of one version, oldest first: deployments, changes of phase, checks with what they found,
+		Use:   "history [JOB [VERSION]]",
+		Short: "Show what happened to jobs: who did what, when, and what came of it",
+		Long: `Show the events of all jobs, of one, or of one version, oldest first: deployments, changes of phase, checks with what they found,
 promotes, rollbacks and their causes. They stay when versions are retired and when the job is dropped.`,
-		Example: "  kappactl history pageviews\n  kappactl history pageviews v2 --limit 10 -o json",
-		Args:    between([]string{"JOB"}, []string{"VERSION"}),
+		Example: "  kappactl history\n  kappactl history pageviews\n  kappactl history pageviews v2 --limit 10 -o json",
+		Args:    between(nil, []string{"JOB", "VERSION"}),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.limit < 1 {
 				return usage(cmd, "--limit is at least 1")
 			}
-			if o.target, err = parseTarget(cmd, args); err != nil {
-				return err
+			if len(args) > 0 {
+				if o.target, err = parseTarget(cmd, args); err != nil {
+					return err
+				}
 			}
 			return run(cmd.Context(), o)
 		},
@@ -52,7 +55,7 @@ func runHistory(ctx context.Context, o historyOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.result(events, func(w io.Writer) error { return printEvents(w, o.style(), events) })
+	return o.result(events, func(w io.Writer) error { return printEvents(w, o.style(), events, o.target.Job == "") })
 }
 
 // who is the name that the client gave, and the database role beside it when that is another.
@@ -63,11 +66,22 @@ func who(e ledger.PastEvent) string {
 	return e.By + " (" + e.DBRole + ")"
 }
 
-func printEvents(w io.Writer, style render.Style, events []ledger.PastEvent) error {
-	t := render.NewTable("at", "version", "event", "by", "message")
+// printEvents is a table of events; jobs adds the column job.
+func printEvents(w io.Writer, style render.Style, events []ledger.PastEvent, jobs bool) error {
+	titles := []string{"at", "version", "event", "by", "message"}
+	if jobs {
+		titles = slices.Insert(titles, 1, "job")
+	}
+	t := render.NewTable(titles...)
 	for _, e := range events {
-		t.Add(render.Text(e.At.Format(time.RFC3339)), render.Text(known(e.Version)), render.Text(string(e.Kind)), render.Text(cmp.Or(who(e), render.None)),
-			render.Text(strings.ReplaceAll(e.Message, "\n", " ")))
+		row := []render.Cell{
+			render.Text(e.At.Format(time.RFC3339)), render.Text(known(e.Version)), render.Text(string(e.Kind)), render.Text(cmp.Or(who(e), render.None)),
+			render.Text(strings.ReplaceAll(e.Message, "\n", " ")),
+		}
+		if jobs {
+			row = slices.Insert(row, 1, render.Text(string(e.Job)))
+		}
+		t.Add(row...)
 	}
 	return t.Write(w, style)
 }

@@ -223,19 +223,24 @@ func (a *app) compile(ctx context.Context, f jobFile) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	again := "kappactl check " + f.String()
+	faulty := func(err error) error {
+		if errors.As(err, new(job.Problems)) { // else the file is not the cause
+			err = withNext(err, "kappactl check "+f.String())
+		}
+		return err
+	}
 	if err := spec.Supported(); err != nil {
-		return nil, withNext(err, again)
+		return nil, faulty(err)
 	}
 	if err := schedule.Check(spec); err != nil {
-		return nil, withNext(err, again)
+		return nil, faulty(err)
 	}
 	q, err := query.Compile(ctx, spec)
 	if err != nil {
-		return nil, withNext(err, again)
+		return nil, faulty(err)
 	}
 	if err := spec.CheckColumns(q.Layout); err != nil {
-		return nil, withNext(err, again)
+		return nil, faulty(err)
 	}
 	return &compiled{spec: spec, query: q, hash: spec.Hash(query.Dialect)}, nil
 }

@@ -15,7 +15,6 @@ type pinOptions struct {
 	*app
 	target target
 	pinned bool
-	dryRun bool
 }
 
 func newPin(a *app, run func(context.Context, pinOptions) error) *cobra.Command {
@@ -45,7 +44,6 @@ func pinCommand(o pinOptions, run func(context.Context, pinOptions) error, cmd *
 		}
 		return run(cmd.Context(), o)
 	}
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "say what would be done and do nothing")
 	return cmd
 }
 
@@ -55,7 +53,6 @@ type pinResult struct {
 	Version string   `json:"version"`
 	Pinned  bool     `json:"pinned"`
 	Changed bool     `json:"changed"`
-	DryRun  bool     `json:"dry_run"`
 	Message string   `json:"message"`
 }
 
@@ -70,17 +67,13 @@ func runPin(ctx context.Context, o pinOptions) error {
 	if err != nil {
 		return err
 	}
-	r := pinResult{Job: ref.Job, Version: ref.Number.String(), Pinned: o.pinned, DryRun: o.dryRun}
+	r := pinResult{Job: ref.Job, Version: ref.Number.String(), Pinned: o.pinned}
 	what := map[bool]string{true: "kept until it is unpinned", false: "retired when its rollback window ends"}[o.pinned]
-	if o.dryRun {
-		r.Message = fmt.Sprintf("%s would be %s", ref, what)
-	} else {
-		if r.Changed, err = c.store.Pin(ctx, ref, o.pinned, o.by()); err != nil {
-			return err
-		}
-		already := map[bool]string{true: "", false: "already "}[r.Changed]
-		r.Message = fmt.Sprintf("%s is %s%s", ref, already, what)
+	if r.Changed, err = c.store.Pin(ctx, ref, o.pinned, o.by()); err != nil {
+		return err
 	}
+	already := map[bool]string{true: "", false: "already "}[r.Changed]
+	r.Message = fmt.Sprintf("%s is %s%s", ref, already, what)
 	return o.result(r, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, r.Message)
 		return err

@@ -22,6 +22,7 @@ type statusOptions struct {
 	*app
 	target   *target // nil: every job
 	exitCode bool
+	wide     bool
 }
 
 func newStatus(a *app, run func(context.Context, statusOptions) error) *cobra.Command {
@@ -30,7 +31,7 @@ func newStatus(a *app, run func(context.Context, statusOptions) error) *cobra.Co
 		Use:   "status [JOB [VERSION]]",
 		Short: "Show jobs, their versions and how far each is",
 		Long: `Show each version's phase, lag, rate and verdict with its reason; with JOB also its partitions. What is not known prints
-as "-" and as null in JSON. With --exit-code it ends with 0 when the version asked for (without VERSION: the newest candidate,
+as "-" and as null in JSON. -o csv prints a row for each version. With --exit-code it ends with 0 when the version asked for (without VERSION: the newest candidate,
 else the live one) is ready, 3 when it is not caught up, 6 when it is ready and its promote would be refused because another
 version is live than the one that it was verified beside, 7 when data is missing, and 8 when it is unhealthy.`,
 		Example: "  kappactl status\n  kappactl status pageviews -o json\n  kappactl status pageviews v2 --exit-code",
@@ -49,6 +50,7 @@ version is live than the one that it was verified beside, 7 when data is missing
 			return run(cmd.Context(), o)
 		},
 	}
+	cmd.Flags().BoolVar(&o.wide, "wide", false, "all columns on a terminal, also those that do not fit 80 characters")
 	cmd.Flags().BoolVar(&o.exitCode, "exit-code", false, "say with the exit code whether it is ready")
 	return cmd
 }
@@ -74,7 +76,7 @@ func runStatus(ctx context.Context, o statusOptions) error {
 	}
 	defer o.remark(ctx, c, jobs)
 	if o.target == nil {
-		return o.result(jobs, func(w io.Writer) error { return o.all(w, jobs) })
+		return o.printed(ctx, jobs, jobs, nil, func(w io.Writer) error { return o.all(w, jobs) })
 	}
 	shown := jobs[0]
 	var asked *status.Version
@@ -104,7 +106,20 @@ func runStatus(ctx context.Context, o statusOptions) error {
 	if o.exitCode {
 		failed = notReady(shown, asked)
 	}
-	return o.outcome(ctx, printed, func(w io.Writer) error { return o.one(w, printed) }, failed)
+	return o.printed(ctx, printed, []status.Job{shown}, failed, func(w io.Writer) error { return o.one(w, printed) })
+}
+
+// printed prints v, or as csv the jobs with a row for each version.
+func (o statusOptions) printed(ctx context.Context, v any, jobs []status.Job, failed error, text func(io.Writer) error) error {
+	if o.flags.output.value == string(render.FormatCSV) {
+		v = statusRows(jobs)
+	}
+	return o.outcome(ctx, v, text, failed)
+}
+
+// table prints versions; partitions adds those of each.
+func (o statusOptions) table(w io.Writer, jobs []status.Job, partitions bool) error {
+	return printStatuses(w, o.style(), jobs, partitions, o.wide || !o.style().People)
 }
 
 // remark says on the error stream what is wrong with the agents: without one, what is shown stands still.
@@ -125,18 +140,18 @@ func (o statusOptions) all(w io.Writer, jobs []status.Job) error {
 		_, err := fmt.Fprintln(w, "no job yet\nnext: kappactl deploy FILE")
 		return err
 	}
-	return printStatuses(w, o.style(), jobs, false)
+	return o.table(w, jobs, false)
 }
 
 func (o statusOptions) one(w io.Writer, printed jobStatus) error {
 	style, s := o.style(), printed.Job
 	if !style.People {
-		return printStatuses(w, style, []status.Job{s}, false)
+		return o.table(w, []status.Job{s}, false)
 	}
 	if _, err := fmt.Fprintf(w, "%s  view %s  live %s\n\n", style.Paint(render.Strong, string(s.Job)), s.View, liveOf(s)); err != nil {
 		return err
 	}
-	if err := printStatuses(w, style, []status.Job{s}, true); err != nil {
+	if err := o.table(w, []status.Job{s}, true); err != nil {
 		return err
 	}
 	if err := printChecks(w, style, []status.Job{s}); err != nil {

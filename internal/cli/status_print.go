@@ -10,14 +10,52 @@ import (
 	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// printStatuses prints one line a version; partitions adds one line a partition.
-func printStatuses(w io.Writer, s render.Style, jobs []status.Job, partitions bool) error {
-	t := render.NewTable("job", "version", "phase", ">lag records", ">lag time", ">rate", ">eta", ">dead letters", "verdict", "reason")
+// statusRow is a version as a row of csv.
+type statusRow struct {
+	Job              job.Name    `json:"job"`
+	View             string      `json:"view"`
+	Version          string      `json:"version"`
+	Live             bool        `json:"live"`
+	Phase            job.Phase   `json:"phase"`
+	Verdict          job.Verdict `json:"verdict"`
+	Reason           string      `json:"reason"`
+	LagRecords       *int64      `json:"lag_records"`
+	LagSeconds       *float64    `json:"lag_seconds"`
+	RecordsPerSecond *float64    `json:"records_per_second"`
+	ETASeconds       *float64    `json:"eta_seconds"`
+	Records          int64       `json:"records"`
+	DeadLetters      int64       `json:"dead_letters"`
+	Hash             string      `json:"hash"`
+}
+
+func statusRows(jobs []status.Job) []statusRow {
+	out := []statusRow{}
 	for _, j := range jobs {
 		for _, v := range j.Versions {
-			t.Add(render.Toned(render.Strong, string(j.Job)), render.Text(v.Version), phaseCell(v),
+			out = append(out, statusRow{
+				Job: j.Job, View: j.View, Version: v.Version, Live: j.Live != nil && *j.Live == v.Version, Phase: v.Phase,
+				Verdict: v.Verdict, Reason: v.Reason, LagRecords: v.LagRecords, LagSeconds: v.LagSeconds,
+				RecordsPerSecond: v.RecordsPerSecond, ETASeconds: v.ETASeconds, Records: v.Records,
+				DeadLetters: v.DeadLetters, Hash: v.Hash,
+			})
+		}
+	}
+	return out
+}
+
+// printStatuses prints one line a version; partitions adds one line a partition. Without wide, columns are left out
+// that a terminal of 80 characters has no room for.
+func printStatuses(w io.Writer, s render.Style, jobs []status.Job, partitions, wide bool) error {
+	titles := []string{"job", "version", "phase", ">lag records", ">lag time", ">rate", ">eta", ">dead letters", "verdict", "reason"}
+	narrow := []int{0, 1, 2, 4, 8, 9}
+	t := render.NewTable(chosen(titles, narrow, wide)...)
+	for _, j := range jobs {
+		for _, v := range j.Versions {
+			t.Add(chosen([]render.Cell{
+				render.Toned(render.Strong, string(j.Job)), render.Text(v.Version), phaseCell(v),
 				number(s, v.LagRecords), render.Text(render.Seconds(v.LagSeconds)), render.Text(render.Rate(v.RecordsPerSecond)),
-				render.Text(render.Seconds(v.ETASeconds)), number(s, &v.DeadLetters), verdictCell(v), render.Text(render.Or(reasonOf(v))))
+				render.Text(render.Seconds(v.ETASeconds)), number(s, &v.DeadLetters), verdictCell(v), render.Text(render.Or(reasonOf(v))),
+			}, narrow, wide)...)
 		}
 	}
 	if err := t.Write(w, s); err != nil {
@@ -26,7 +64,7 @@ func printStatuses(w io.Writer, s render.Style, jobs []status.Job, partitions bo
 	if !partitions {
 		return nil
 	}
-	if err := printPartitions(w, s, jobs); err != nil {
+	if err := printPartitions(w, s, jobs, wide); err != nil {
 		return err
 	}
 	if err := printGaps(w, jobs); err != nil {
@@ -88,18 +126,34 @@ func printWarnings(w io.Writer, s render.Style, jobs []status.Job) error {
 	return nil
 }
 
+// chosen are all items, or those at the places alone.
+func chosen[T any](items []T, places []int, all bool) []T {
+	if all {
+		return items
+	}
+	out := make([]T, len(places))
+	for i, at := range places {
+		out[i] = items[at]
+	}
+	return out
+}
+
 // printPartitions is a second table, set off by an empty line.
-func printPartitions(w io.Writer, s render.Style, jobs []status.Job) error {
-	t := render.NewTable("version", "partition", ">position", ">end", ">lag records", ">lag time", ">rate", "verdict", "reason")
+func printPartitions(w io.Writer, s render.Style, jobs []status.Job, wide bool) error {
+	titles := []string{"version", "partition", ">position", ">end", ">lag records", ">lag time", ">rate", "verdict", "reason"}
+	narrow := []int{0, 1, 4, 5, 7, 8}
+	t := render.NewTable(chosen(titles, narrow, wide)...)
 	for _, j := range jobs {
 		for _, v := range j.Versions {
 			if v.Phase.Ended() {
 				continue
 			}
 			for _, p := range v.Partitions {
-				t.Add(render.Text(v.Version), render.Text(fmt.Sprintf("%s/%d", p.Topic, p.Partition)), number(s, p.Position), number(s, p.End),
+				t.Add(chosen([]render.Cell{
+					render.Text(v.Version), render.Text(fmt.Sprintf("%s/%d", p.Topic, p.Partition)), number(s, p.Position), number(s, p.End),
 					number(s, p.LagRecords), render.Text(render.Seconds(p.LagSeconds)), render.Text(render.Rate(p.RecordsPerSecond)),
-					render.Toned(verdictTone(p.Verdict), string(p.Verdict)), render.Text(render.Or(p.Reason)))
+					render.Toned(verdictTone(p.Verdict), string(p.Verdict)), render.Text(render.Or(p.Reason)),
+				}, narrow, wide)...)
 			}
 		}
 	}

@@ -28,7 +28,7 @@ func twoVersions() []status.Job {
 
 func TestStatusIsTabSeparatedInAPipe(t *testing.T) {
 	var b strings.Builder
-	if err := printStatuses(&b, render.Style{}, twoVersions(), false); err != nil {
+	if err := printStatuses(&b, render.Style{}, twoVersions(), false, true); err != nil {
 		t.Fatal(err)
 	}
 	want := "job\tversion\tphase\tlag_records\tlag_time\trate\teta\tdead_letters\tverdict\treason\n" +
@@ -41,7 +41,7 @@ func TestStatusIsTabSeparatedInAPipe(t *testing.T) {
 
 func TestStatusOfOneJobShowsItsPartitionsToPeople(t *testing.T) {
 	var b strings.Builder
-	if err := printStatuses(&b, render.Style{People: true}, twoVersions(), true); err != nil {
+	if err := printStatuses(&b, render.Style{People: true}, twoVersions(), true, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"pageviews  v2       catching_up        1,500", "PARTITION", "pageviews/0"} {
@@ -80,7 +80,7 @@ func TestStatusOfOneJobShowsAcceptedGapsToPeople(t *testing.T) {
 		jobs[0].Versions[0].Gaps = append(jobs[0].Versions[0].Gaps, status.Gap{Topic: "a", From: 10 * i, To: 10*i + 3, Counted: i == 1, By: "ann", At: at})
 	}
 	var b strings.Builder
-	if err := printStatuses(&b, render.Style{People: true}, jobs, true); err != nil {
+	if err := printStatuses(&b, render.Style{People: true}, jobs, true, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{

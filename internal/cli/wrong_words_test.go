@@ -38,7 +38,7 @@ func TestAMisspeltCommandFailsAtEveryLevel(t *testing.T) {
 		for _, cmd := range visible(group) {
 			n++
 			wrong := misspelt(cmd.Name())
-			for _, args := range [][]string{{wrong}, {wrong, "--help"}, {wrong, "x", "-o", "csv"}} {
+			for _, args := range [][]string{{wrong}, {wrong, "--help"}, {wrong, "x", "-o", "table"}} {
 				line := append(pathOf(group), args...)
 				code, out, errs := runCLI(t, line...)
 				says := `error: unknown command "` + wrong + `" for "` + group.CommandPath() + `"`

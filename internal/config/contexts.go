@@ -51,8 +51,8 @@ func contextFile(flags Flags, e Env) (*file, error) {
 
 // UseContext makes a context the current one of the settings file that counts: it writes the key current; other keys and
 // comments stay. Readers see the old file or the whole new one. It returns the file's path and the context that was
-// current; dry writes nothing.
-func UseContext(flags Flags, e Env, name string, dry bool) (path, before string, err error) {
+// current.
+func UseContext(flags Flags, e Env, name string) (path, before string, err error) {
 	f, err := contextFile(flags, e)
 	if err != nil {
 		return "", "", err
@@ -60,7 +60,7 @@ func UseContext(flags Flags, e Env, name string, dry bool) (path, before string,
 	if f.contexts[name] == nil {
 		return "", "", usage("there is no context "+name+" in "+f.path, strict.Suggest(name, f.names()))
 	}
-	if f.current == name || dry {
+	if f.current == name {
 		return f.path, f.current, nil
 	}
 	return f.path, f.current, edit(f.path, func(root *yaml.Node) error { return yamledit.PutFirst(root, "current", name) })

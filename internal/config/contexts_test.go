@@ -74,13 +74,7 @@ func TestUseContextChangesOneKeyAndKeepsComments(t *testing.T) {
 		e := world(t, nil)
 		path := filepath.Join(e.Dir, "kappactl.yaml")
 		put(t, path, c.before)
-		if _, _, err := config.UseContext(config.Flags{}, e, c.name, true); err != nil {
-			t.Error(err)
-		}
-		if got := read(t, path); got != c.before {
-			t.Errorf("a dry run wrote %q", got)
-		}
-		if _, _, err := config.UseContext(config.Flags{}, e, c.name, false); err != nil {
+		if _, _, err := config.UseContext(config.Flags{}, e, c.name); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff(c.after, read(t, path)); diff != "" {
@@ -97,7 +91,7 @@ func TestUseContextOfAnUnknownNameChangesNothing(t *testing.T) {
 	e := world(t, nil)
 	path := filepath.Join(e.Dir, "kappactl.yaml")
 	put(t, path, text)
-	_, _, err := config.UseContext(config.Flags{}, e, "prod", false)
+	_, _, err := config.UseContext(config.Flags{}, e, "prod")
 	if err == nil || !strings.Contains(err.Error(), "there is no context prod") || read(t, path) != text {
 		t.Errorf("%v; the file is %q", err, read(t, path))
 	}
@@ -113,7 +107,7 @@ func TestUseContextKeepsLinksAndPermissions(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := config.UseContext(config.Flags{}, e, "dev", false); err != nil {
+	if _, _, err := config.UseContext(config.Flags{}, e, "dev"); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(link)

@@ -41,7 +41,7 @@ func (w *world) printings(topic string) []printing {
 		{heading: "doctor", args: []string{"doctor"}},
 		{heading: "context list", args: []string{"context", "list", "--config", settings}},
 		{heading: "context show", args: []string{"context", "show", "--config", settings}},
-		{heading: "context use", args: []string{"context", "use", "prod", "--dry-run", "--config", settings}},
+		{heading: "context use", args: []string{"context", "use", "prod", "--config", settings}},
 		{heading: "check", args: []string{"check", v1}},
 		{heading: "test", args: []string{"test", examples}},
 		{heading: "plan", args: []string{"plan", v2}},
@@ -57,7 +57,7 @@ func (w *world) printings(topic string) []printing {
 		{heading: "deadletter", args: []string{"deadletter", "list", "clicks"}},
 		{heading: "deadletter", args: []string{"deadletter", "show", "clicks", topic + "/0@500"}},
 		{heading: "deadletter", args: []string{"deadletter", "retry", "clicks"}, code: 5},
-		{heading: act, args: []string{"promote", "clicks", "v2", "--dry-run"}},
+		{heading: act, args: []string{"promote", "clicks", "v2"}},
 		{heading: act, args: []string{"abort", "clicks", "v2", "--dry-run"}},
 		{heading: act, args: []string{"pause", "clicks", "v2", "--dry-run"}},
 		{heading: act, args: []string{"retire", "clicks", "v2", "--dry-run"}, code: 6},
@@ -160,7 +160,7 @@ func (w *world) described(docs map[string]map[string]bool, p printing, v any) {
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			known := false
-			for _, heading := range append([]string{p.heading}, p.also...) {
+			for _, heading := range append([]string{p.heading, "Failures"}, p.also...) {
 				if docs[heading] == nil {
 					w.t.Fatalf("no heading %q", heading)
 				}
