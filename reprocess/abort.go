@@ -25,6 +25,8 @@ func (c *Controller) abortIn(ctx context.Context, tx *pg.Tx, a ledger.Actor, ref
 	onlyFlips := st.Phase == job.Standby && st.FlipOnly && st.Open()
 	switch {
 	case onlyFlips:
+	case st.IsArm():
+		return st.RefuseArm()
 	case ledger.Candidate(st.Phase):
 		if err := stepVersion(ctx, tx, ref, st.Phase, ledger.AbortAsked); err != nil {
 			return err

@@ -27,9 +27,11 @@ type Deps struct {
 	Speed   SpeedLayer
 	Serving Serving
 	Hooks   Hooks // may be nil: no hook is asked
-	Log     *slog.Logger
-	Now     func() time.Time
-	Rand    *rand.Rand
+	// Experiments is nil where there are none.
+	Experiments ledger.Experiments
+	Log         *slog.Logger
+	Now         func() time.Time
+	Rand        *rand.Rand
 }
 
 // Config bounds a Controller. Zero fields mean the defaults set in NewController.

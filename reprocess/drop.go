@@ -57,7 +57,7 @@ func (c *Controller) markDropped(ctx context.Context, a ledger.Actor, name job.N
 		case !removal.DropsView:
 			return nil
 		}
-		if err := c.Serving.DropView(ctx, tx, view); err != nil || !removal.GivesBack {
+		if err := c.Serving.DropView(ctx, tx, view, name); err != nil || !removal.GivesBack {
 			return err
 		}
 		return c.Serving.GiveBack(ctx, tx, view, job.Ref{Job: name})

@@ -75,6 +75,11 @@ func (f *flip) begin(ctx context.Context, tx *pg.Tx) (ledger.JobRow, error) {
 	if err := ledger.LockVersions(ctx, tx, f.st.Ref(), other); err != nil {
 		return j, err
 	}
+	if f.c.Experiments != nil {
+		if err := f.c.Experiments.EndByFlip(ctx, tx, f.st.Ref(), f.back, f.actor.By); err != nil {
+			return j, err
+		}
+	}
 	spec, layout, err := ledger.ReadSpec(ctx, tx, f.st.Ref())
 	if err != nil {
 		return j, err

@@ -34,6 +34,9 @@ func (c *Controller) apply(ctx context.Context, st *ledger.State) error {
 			if !sameNumber(j.Live, new(st.Ref())) {
 				return liveChanged(st, j.Live)
 			}
+			if err := ledger.NoExperiment(ctx, tx, st.Ref().Job); err != nil {
+				return err
+			}
 			if err := ledger.SameOptions(ctx, tx, st); err != nil {
 				return err
 			}

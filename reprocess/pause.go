@@ -61,6 +61,8 @@ func pausable(ctx context.Context, tx *pg.Tx, a ledger.Actor, ref job.Ref, verb 
 		return nil, err
 	case ref.Adopted():
 		return nil, ledger.RefuseFor(job.ExitConflict, status, reason.AdoptedIdle(ref))
+	case pause && st.IsArm():
+		return nil, st.RefuseArm()
 	case pause && st.IsLive():
 		return nil, ledger.RefuseFor(job.ExitConflict, st.RollbackCommand(), reason.IsLive(ref))
 	case !ledger.Candidate(st.Phase) && st.Phase != job.Standby && (pause || !st.IsLive()):

@@ -62,7 +62,7 @@ type Serving interface {
 	Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange, note func(contract json.RawMessage) error) error
 
 	// DropView drops it, never what depends on it.
-	DropView(ctx context.Context, tx *pg.Tx, view job.ViewName) error
+	DropView(ctx context.Context, tx *pg.Tx, view job.ViewName, name job.Name) error
 	// LeaveView notes on the view and on the table it reads that nothing writes them any more.
 	LeaveView(ctx context.Context, tx *pg.Tx, view job.ViewName, live job.Ref) error
 

@@ -63,6 +63,8 @@ func retirable(st *ledger.State, args ledger.Args) error {
 	switch {
 	case st.IsLive():
 		return ledger.RefuseFor(job.ExitConflict, status, reason.IsLive(ref))
+	case st.IsArm():
+		return st.RefuseArm()
 	case ledger.Candidate(st.Phase):
 		return ledger.RefuseFor(job.ExitConflict, command("abort", ref), reason.NeverLive(ref))
 	case st.Phase != job.Standby:

@@ -70,7 +70,7 @@ func (w *watch) flipOnly(ctx context.Context, st *ledger.State, s sampling.Sampl
 func (w *watch) standby(ctx context.Context, st *ledger.State) (next, error) {
 	over := st.StandbyUntil != nil && !st.Now.Before(*st.StandbyUntil)
 	now := w.c.Now()
-	if !over || st.PinnedAt != nil || !st.Spec.AutoRetire || now.Sub(w.tidy) < retireAgainAfter {
+	if !over || st.PinnedAt != nil || st.IsArm() || !st.Spec.AutoRetire || now.Sub(w.tidy) < retireAgainAfter {
 		return later, nil
 	}
 	w.tidy = now

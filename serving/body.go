@@ -2,6 +2,7 @@ package serving
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -12,34 +13,13 @@ import (
 // body writes the view's SELECT from the contract: its columns in its order, NULL for one that the version lacks, a
 // COLLATE where only the collation differs, then the version's new columns. It returns the columns that the view has then.
 func (c *Contract) body(text string, candidate []Column) ([]Column, string, error) {
-	have := map[string]Column{}
-	for _, v := range candidate {
-		have[v.Name] = v
+	items, err := c.items(candidate)
+	if err != nil {
+		return nil, "", err
 	}
-	var columns []Column
-	var items []string
-	for _, want := range c.Columns {
-		got, found := have[want.Name]
-		want.Lacking = !found
-		switch {
-		case !found:
-			items = append(items, "NULL::"+want.Type+collate(want)+" AS "+pgIdent(want.Name))
-		case got.Type != want.Type:
-			return nil, "", &job.Refusal{
-				Code:  job.ExitUsage,
-				Cause: fmt.Sprintf("column %q of the serving view is %s and this version has %s", want.Name, want.Type, got.Type),
-				Next:  "deploy a version with the view's type (a cast in query repairs it), or use a new view",
-			}
-		case got.Collation != want.Collation:
-			items = append(items, "q."+pgIdent(want.Name)+collate(want)+" AS "+pgIdent(want.Name))
-		default:
-			items = append(items, "q."+pgIdent(want.Name))
-		}
-		columns = append(columns, want)
-		delete(have, want.Name)
-	}
+	columns := markLacking(c.Columns, candidate)
 	for _, v := range candidate {
-		if _, added := have[v.Name]; added {
+		if !slices.ContainsFunc(c.Columns, func(w Column) bool { return w.Name == v.Name }) {
 			columns = append(columns, v)
 			items = append(items, "q."+pgIdent(v.Name))
 		}
@@ -48,6 +28,29 @@ func (c *Contract) body(text string, candidate []Column) ([]Column, string, erro
 		return columns, text, nil
 	}
 	return columns, fmt.Sprintf("SELECT %s\nFROM (%s\n) AS q", strings.Join(items, ", "), text), nil
+}
+
+// items are the contract's columns over a relation q with the columns of a version.
+func (c *Contract) items(candidate []Column) ([]string, error) {
+	var items []string
+	for _, want := range c.Columns {
+		i := slices.IndexFunc(candidate, func(v Column) bool { return v.Name == want.Name })
+		switch {
+		case i < 0:
+			items = append(items, "NULL::"+want.Type+collate(want)+" AS "+pgIdent(want.Name))
+		case candidate[i].Type != want.Type:
+			return nil, &job.Refusal{
+				Code:  job.ExitUsage,
+				Cause: fmt.Sprintf("column %q of the serving view is %s and this version has %s", want.Name, want.Type, candidate[i].Type),
+				Next:  "deploy a version with the view's type (a cast in query repairs it), or use a new view",
+			}
+		case candidate[i].Collation != want.Collation:
+			items = append(items, "q."+pgIdent(want.Name)+collate(want)+" AS "+pgIdent(want.Name))
+		default:
+			items = append(items, "q."+pgIdent(want.Name))
+		}
+	}
+	return items, nil
 }
 
 // plain reports whether the version's own SELECT gives exactly these columns.

@@ -16,8 +16,14 @@ func (*Store) ReadsJob(ctx context.Context, db pg.DB, view job.ViewName, name jo
 }
 
 // DropView drops a serving view, never what depends on it. The caller sets the lock timeout.
-func (*Store) DropView(ctx context.Context, tx *pg.Tx, view job.ViewName) error {
-	if _, err := tx.Exec(ctx, "DROP VIEW IF EXISTS "+qualified(view.Schema, view.Name)); err != nil {
+func (*Store) DropView(ctx context.Context, tx *pg.Tx, view job.ViewName, name job.Name) error {
+	text := "DROP VIEW IF EXISTS " + qualified(view.Schema, view.Name)
+	stand, err := armsStand(ctx, tx.Raw(), view, name)
+	if stand && err == nil { // kept for what depended on them
+		arms, function := view.ArmsView(), view.ForFunction()
+		text = fmt.Sprintf("DROP FUNCTION IF EXISTS %s(text); %s, %s", qualified(function.Schema, function.Name), text, qualified(arms.Schema, arms.Name))
+	}
+	if _, err := tx.Exec(ctx, text); err != nil {
 		return fmt.Errorf("drop view %s: %w", view, refused(err))
 	}
 	return nil

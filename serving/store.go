@@ -80,7 +80,8 @@ const selectMembers = `SELECT substr(c.relname::text, @prefix)::integer AS gener
 	WHERE n.nspname = @schema AND p.relname = @batch`
 
 // selectDependants lists what reads tables through pg_depend: rules belong to the view that they make, everything else
-// speaks for itself, but constraints of the tables. Dependencies on the table's row type count as well.
+// speaks for itself, but constraints of the tables, and what kappactl makes for an experiment. Dependencies on the table's
+// row type count as well.
 const selectDependants = `WITH target AS (
 		SELECT c.oid, c.reltype, t.typarray FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = c.reltype
 		WHERE n.nspname = @schema AND (c.relname = ANY (@tables::text[]) OR @member <> '' AND c.relname ~ @member)
@@ -93,10 +94,12 @@ const selectDependants = `WITH target AS (
 		SELECT pg_describe_object('pg_class'::regclass, v.oid, 0) AS what
 		FROM direct d JOIN pg_rewrite r ON d.classid = 'pg_rewrite'::regclass AND r.oid = d.objid
 		JOIN pg_class v ON v.oid = r.ev_class JOIN pg_namespace n ON n.oid = v.relnamespace
-		WHERE NOT (n.nspname = @schema AND v.relname = @view) AND v.oid NOT IN (SELECT oid FROM target)
+		WHERE NOT (n.nspname = @schema AND v.relname IN (@view::text, @view::text || '__arms')) AND v.oid NOT IN (SELECT oid FROM target)
 		UNION ALL
 		SELECT pg_describe_object(d.classid, d.objid, d.objsubid) FROM direct d WHERE d.classid <> 'pg_rewrite'::regclass
 			AND NOT EXISTS (SELECT FROM pg_constraint k WHERE d.classid = 'pg_constraint'::regclass AND k.oid = d.objid AND k.conrelid IN (SELECT oid FROM target))
+			AND NOT EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+				AND n.nspname = @schema AND p.proname IN (SELECT name || '_for' FROM unnest(@tables::text[]) AS name))
 	) s ORDER BY what`
 
 // selectTaken finds the relation, or the type without a relation, at a name.
@@ -119,9 +122,9 @@ const selectView = `SELECT c.oid::bigint AS oid, c.relkind::text AS kind, coales
 	EXISTS (SELECT FROM pg_rewrite r JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
 		AND d.refclassid = 'pg_class'::regclass
 		JOIN pg_class t ON t.oid = d.refobjid AND t.relnamespace = c.relnamespace
-		WHERE r.ev_class = c.oid AND t.relname ~ ('^' || @job || '__v[0-9]+$')) AS reads_job
+		WHERE r.ev_class = c.oid AND (t.relname ~ ('^' || @job || '__v[0-9]+$') OR t.relname = @name::text || '__arms')) AS reads_job
 	FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-	WHERE n.nspname = @schema AND c.relname = @name`
+	WHERE n.nspname = @schema AND c.relname = @name::text`
 
 // selectViewColumns are the columns of a view in order.
 const selectViewColumns = `SELECT a.attname::text AS name, format_type(a.atttypid, a.atttypmod) AS type,

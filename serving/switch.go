@@ -28,7 +28,7 @@ func (*Store) Taken(ctx context.Context, db pg.DB, view job.ViewName) (string, e
 // Switch makes the view read c.To. An existing view keeps its options, owner, grants, comment and columns, and CREATE OR REPLACE
 // VIEW is the last statement: note writes the contract as it is then before it. The caller sets the lock timeout.
 func (s *Store) Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange, note func(contract json.RawMessage) error) error {
-	err := s.switchView(ctx, tx.Raw(), c, func(contract *Contract) error {
+	err := s.switchView(ctx, tx, c, func(contract *Contract) error {
 		text, err := json.Marshal(contract)
 		if err != nil {
 			return err
@@ -41,7 +41,8 @@ func (s *Store) Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange, note fu
 	return nil
 }
 
-func (s *Store) switchView(ctx context.Context, tx pgx.Tx, c job.ViewChange, note func(*Contract) error) error {
+func (s *Store) switchView(ctx context.Context, pgTx *pg.Tx, c job.ViewChange, note func(*Contract) error) error {
+	tx := pgTx.Raw()
 	if err := checkNames("view", c.View.Schema, c.View.Name); err != nil {
 		return err
 	}
@@ -76,40 +77,44 @@ func (s *Store) switchView(ctx context.Context, tx pgx.Tx, c job.ViewChange, not
 	if err := current.refuse(c.View, role, before); err != nil {
 		return err
 	}
-	return replace(ctx, tx, c, before, current, candidate, text, spec, note)
+	after, err := replace(ctx, tx, c, before, current, candidate, text, spec, note)
+	if err != nil {
+		return err
+	}
+	return endSplit(ctx, pgTx, c, after, text, candidate)
 }
 
 // replace rewrites an existing view.
 func replace(
 	ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, current *viewFacts, candidate []Column, text string, spec []Grant,
 	note func(*Contract) error,
-) error {
+) (*Contract, error) {
 	columns, body, err := before.body(text, candidate)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	after := &Contract{Columns: columns, Options: current.Options, Owner: current.Owner, Comment: current.Comment, Spec: spec}
 	seen, err := readThrough(ctx, tx, current.OID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := after.keepsRowsHidden(ctx, tx, c, seen); err != nil {
-		return err
+		return nil, err
 	}
 	if after.Grants, after.Stood, err = regrant(ctx, tx, c.View, current.OID, before, spec); err != nil {
-		return err
+		return nil, err
 	}
 	if err := after.open(ctx, tx, c, seen.Readers, without(spec, before.Spec)); err != nil {
-		return err
+		return nil, err
 	}
 	if err := note(after); err != nil {
-		return err
+		return nil, err
 	}
 	sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pg.Ident(c.View.Schema, c.View.Name), withOptions(current.Options), body)
 	if err := pg.One(ctx, tx, sql); err != nil {
-		return refused(err)
+		return nil, refused(err)
 	}
-	return nil
+	return after, nil
 }
 
 // create makes the view: the first time, or again from the contract when somebody dropped it.

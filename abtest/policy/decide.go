@@ -53,8 +53,8 @@ func (s Sequential) turned(e Effect) float64 {
 	return e.Difference
 }
 
-// Confident decides a bandit: an arm that is the best with probability P or more, and by which at most LossMax is expected to be
-// lost. It bounds the loss, not the rate of false wins.
+// Confident decides a bandit: an arm that is the best with probability P or more, and by which at most LossMax is
+// expected to be lost. It bounds the loss, not the rate of false wins.
 type Confident struct {
 	P       float64
 	LossMax float64

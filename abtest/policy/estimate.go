@@ -10,9 +10,9 @@ type Effect struct {
 	LeftOut    int     `json:"epochs_left_out"`
 }
 
-// Stratified estimates the difference between two arms from their tallies per epoch. The weights of an epoch are its share of
-// all subjects: with weights that changed while the base rate drifted, pooled counts can have the wrong sign (Simpson's paradox).
-// Epochs in which an arm has fewer than two subjects are left out. ok is false when none is left.
+// Stratified estimates the difference between two arms from their tallies per epoch. The weights of an epoch are its
+// share of all subjects: with weights that changed while the base rate drifted, pooled counts can have the wrong sign
+// (Simpson's paradox). Epochs in which an arm has fewer than two subjects are left out. ok is false when none is left.
 func Stratified(control, arm []Tally) (e Effect, ok bool) {
 	for i := range control {
 		if control[i].N < 2 || arm[i].N < 2 {
@@ -35,9 +35,9 @@ func Stratified(control, arm []Tally) (e Effect, ok bool) {
 	return e, e.Variance > 0 && !math.IsNaN(e.Difference)
 }
 
-// Likelihood is the mixture likelihood ratio of a difference against none, with a normal mixture of standard deviation tau. Its
-// inverse may be looked at as often as one likes: under no difference it is below alpha at any look with probability alpha at
-// most (Johari, Pekelis, Walsh, Always valid inference, 2015).
+// Likelihood is the mixture likelihood ratio of a difference against none, with a normal mixture of standard deviation
+// tau. Its inverse may be looked at as often as one likes: under no difference it is below alpha at any look with
+// probability alpha at most (Johari, Pekelis, Walsh, Always valid inference, 2015).
 func (e Effect) Likelihood(tau float64) float64 {
 	v, t2 := e.Variance, tau*tau
 	return math.Sqrt(v/(v+t2)) * math.Exp(t2*e.Difference*e.Difference/(2*v*(v+t2)))

@@ -169,8 +169,8 @@ func index(mean, n, all float64) float64 {
 	return mean + math.Sqrt(2*math.Log(all)/n)
 }
 
-// ucb1 pulls a batch virtually, with the means as they are, and returns each arm's share of the pulls: a whole batch must not go
-// to the one arm whose bound is the highest now (Auer, Cesa-Bianchi, Fischer, 2002).
+// ucb1 pulls a batch virtually, with the means as they are, and returns each arm's share of the pulls: a whole batch
+// must not go to the one arm whose bound is the highest now (Auer, Cesa-Bianchi, Fischer, 2002).
 func ucb1(means []float64, arms []Tally, batch int) []float64 {
 	batch = min(max(1, batch), maxPulls)
 	counts, all := make([]float64, len(arms)), 0.0

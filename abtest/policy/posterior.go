@@ -14,7 +14,8 @@ type Posterior interface {
 	Prob(x float64) float64
 	CDF(x float64) float64
 	Mean() float64
-	// Range holds all of the mass that a float64 can tell from nothing; its inner points cut it where the density bends.
+	// Range holds all of the mass that a float64 can tell from nothing; its inner points cut it where the density
+	// bends.
 	Range() []float64
 }
 
@@ -56,8 +57,8 @@ func (n Normal) Range() []float64 {
 	return []float64{n.M - 12*sd, n.M - 4*sd, n.M, n.M + 4*sd, n.M + 12*sd}
 }
 
-// NIG is the normal-inverse-gamma belief about a mean and a variance (Murphy, Conjugate Bayesian analysis of the Gaussian
-// distribution, 2007, section 6).
+// NIG is the normal-inverse-gamma belief about a mean and a variance (Murphy, Conjugate Bayesian analysis of the
+// Gaussian distribution, 2007, section 6).
 type NIG struct{ M, K, A, B float64 }
 
 // Add is the belief after n values of the given mean and sum of squared deviations from it.
@@ -127,8 +128,8 @@ func Turned(arms []Posterior, down bool) []Posterior {
 // ErrNotSummable is returned when the probabilities of being best do not add up to 1: the integrals cannot be trusted.
 var ErrNotSummable = errors.New("the probabilities of being best do not add up to 1")
 
-// BestProbabilities returns for each arm the probability that its mean is the highest: the integral of its density times the
-// distribution functions of the others.
+// BestProbabilities returns for each arm the probability that its mean is the highest: the integral of its density
+// times the distribution functions of the others.
 func BestProbabilities(arms []Posterior) ([]float64, error) {
 	out, sum := make([]float64, len(arms)), 0.0
 	for i, a := range arms {
@@ -152,8 +153,8 @@ func BestProbabilities(arms []Posterior) ([]float64, error) {
 	return out, nil
 }
 
-// ExpectedLoss returns for each arm how much mean reward is expected to be lost by choosing it instead of the best of the
-// others: the integral of F_i (1 - product of the other F).
+// ExpectedLoss returns for each arm how much mean reward is expected to be lost by choosing it instead of the best of
+// the others: the integral of F_i (1 - product of the other F).
 func ExpectedLoss(arms []Posterior) []float64 {
 	var all []float64
 	for _, a := range arms {

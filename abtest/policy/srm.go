@@ -20,8 +20,8 @@ type Epoch struct {
 	Subjects []int64
 }
 
-// SampleRatio adds up the test of each epoch. Pooled counts against the newest weights would raise a false alarm after every
-// change of weights. P is 1 while there is too little to judge.
+// SampleRatio adds up the test of each epoch. Pooled counts against the newest weights would raise a false alarm after
+// every change of weights. P is 1 while there is too little to judge.
 func SampleRatio(epochs []Epoch) Mismatch {
 	m := Mismatch{P: 1}
 	for _, e := range epochs {

@@ -77,7 +77,8 @@ type state struct {
 	out     Run
 }
 
-// Simulate runs the plan once. The same plan and number give the same run. Weights that cannot be computed stay as they are.
+// Simulate runs the plan once. The same plan and number give the same run. Weights that cannot be computed stay as
+// they are.
 func Simulate(p Plan, number int) (Run, error) {
 	s := &state{
 		Plan: p, random: rand.New(rand.NewPCG(p.Seed, uint64(number))), //nolint:gosec // synthetic rewards

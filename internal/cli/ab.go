@@ -9,9 +9,11 @@ func newAB(a *app) *cobra.Command {
 		Short: "Split readers between versions of a job",
 		Long: `Split the readers of a job between several of its versions, stably by subject, and plan such experiments
 (docs/experiments.md).`,
-		Example: "  kappactl ab simulate --arm v1=0.10 --arm v2=0.115",
+		Example: "  kappactl ab start pageviews --weights v1=0.9,v2=0.1\n  kappactl ab status pageviews",
 	}
 	asGroup(cmd)
-	cmd.AddCommand(newABSimulate(a, runABSimulate))
+	cmd.AddCommand(newABStart(a, runABStart), newABStatus(a, runABStatus), newABWeights(a, runABAct), newABPause(a, runABAct),
+		newABResume(a, runABAct), newABStop(a, runABAct), newABPromote(a, runABPromote), newABDecisions(a, runABDecisions),
+		newABForget(a, runABForget), newABSimulate(a, runABSimulate))
 	return cmd
 }

@@ -142,7 +142,8 @@ func (o *abSimulateOptions) readWeights() error {
 	return policy.CheckWeights(o.plan.Weights)
 }
 
-// lowest and highest are the span of rewards that ucb1 scales: [0, 1] of rates, four standard deviations around the means else.
+// lowest and highest are the span of rewards that ucb1 scales: [0, 1] of rates, four standard deviations around the
+// means else.
 func (o *abSimulateOptions) lowest() float64 {
 	if o.plan.SD == 0 {
 		return 0

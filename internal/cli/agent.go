@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kappactl/kappactl/abtest"
 	"github.com/kappactl/kappactl/batchlayer"
 	"github.com/kappactl/kappactl/batchlayer/archiver"
 	"github.com/kappactl/kappactl/batchlayer/schedule"
@@ -29,6 +30,7 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/internal/spill"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
 )
@@ -41,6 +43,9 @@ var (
 	_ reprocess.Hooks      = (*hooks.Service)(nil)
 	_ agent.Runner         = (*speedlayer.Engine)(nil)
 	_ archiver.Brokers     = (*kafka.Admin)(nil)
+
+	_ ledger.Experiments = abtest.Store{}
+	_ abtest.Serving     = (*serving.Store)(nil)
 
 	_ batchlayer.Brokers    = (*kafka.Admin)(nil)
 	_ batchlayer.SpeedLayer = (*speedlayer.Store)(nil)
@@ -192,7 +197,7 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	w.hooks = a.hooks(s, pool, of.id, named, of.random)
 	controller := reprocess.NewController(reprocess.Deps{
 		Pool: pool, Brokers: admin, History: archiveLog(admin, shelf, false), Speed: &speedlayer.Store{}, Serving: serving.New(serving.Config{}),
-		Hooks: w.hooks, Log: named, Now: a.sys.Now, Rand: of.random,
+		Hooks: w.hooks, Experiments: abtest.Store{}, Log: named, Now: a.sys.Now, Rand: of.random,
 	}, reprocess.Config{Replays: s.Agent.Replays, ChecksRole: s.Checks.Role})
 	w.archiver = archiver.New(archiver.Deps{Pool: pool, Kafka: brokers, Brokers: admin, Locations: locations, Log: named, Now: a.sys.Now},
 		archiver.Config{Temp: s.Agent.Temp, Memory: archiveMemory(s.Agent.Memory), KeepReplaced: s.Archive.KeepReplaced})
@@ -201,7 +206,8 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 		Pool: pool, Brokers: admin, Speed: &speedlayer.Store{}, Serving: serving.New(serving.Config{}),
 		Schedules: schedule.Store{}, Log: named, Now: a.sys.Now,
 	}, batchlayer.Config{ChecksRole: s.Checks.Role})
-	work := slices.Concat(controller.Work(), batches.Work(), []agent.Work{w.archiver.Work()})
+	experiments := abtest.New(abtest.Deps{Pool: pool, Serving: serving.New(serving.Config{}), Log: named, Now: a.sys.Now}, abtest.Config{})
+	work := slices.Concat(controller.Work(), batches.Work(), experiments.Work(), []agent.Work{w.archiver.Work()})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Work: work, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: of.id, Release: release, HTTP: of.address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,
 		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease, Hooks: hooks.Digests(hooksOf(s)),

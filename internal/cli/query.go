@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kappactl/kappactl/abtest"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/lookup"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -21,6 +22,7 @@ type queryOptions struct {
 	job   job.Name
 	equal []lookup.Equal
 	limit int
+	as    string // a subject; empty: none
 }
 
 func newQuery(a *app, run func(context.Context, queryOptions) error) *cobra.Command {
@@ -63,6 +65,7 @@ formats hold every digit. When there are more rows than --limit it says so on th
 		},
 	}
 	cmd.Flags().IntVar(&o.limit, "limit", 100, "at most `N` rows")
+	cmd.Flags().StringVar(&o.as, "as", "", "read what this `SUBJECT` of a running experiment reads; nothing is recorded")
 	return cmd
 }
 
@@ -96,6 +99,9 @@ func runQuery(ctx context.Context, o queryOptions) error {
 	}
 	var rows lookup.Rows
 	err = c.pool.ReadOnly(ctx, func(tx *pg.Tx) (err error) {
+		if err := o.asSubject(ctx, tx); err != nil {
+			return err
+		}
 		rows, err = lookup.Read(ctx, tx, lookup.Question{View: view, Keys: keys, Equal: o.equal, Limit: o.limit})
 		return err
 	})
@@ -112,6 +118,23 @@ func runQuery(ctx context.Context, o queryOptions) error {
 			o.limit)
 	}
 	return o.print(rows)
+}
+
+// asSubject makes the transaction read as the subject of --as.
+func (o queryOptions) asSubject(ctx context.Context, tx *pg.Tx) error {
+	if o.as == "" {
+		return nil
+	}
+	arm, err := abtest.Store{}.As(ctx, tx, o.job, o.as)
+	switch {
+	case err != nil:
+		return err
+	case arm == "":
+		o.progress("note: no experiment of %s is running; every subject reads the live version", o.job)
+	default:
+		o.progress("note: this subject reads %s", arm)
+	}
+	return nil
 }
 
 // quotedView quotes both parts of a view's name as status has it.

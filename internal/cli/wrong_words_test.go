@@ -109,7 +109,10 @@ func asking(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	return map[string][]string{
-		"abort": {"pageviews"}, "adopt": {"pageviews", "--view", "public.x"}, "check": {pageviews(), "--require-merge-check"},
+		"ab decisions": {"pageviews"}, "ab forget": {"pageviews", "u1"}, "ab pause": {"pageviews"}, "ab promote": {"pageviews", "v2"},
+		"ab resume": {"pageviews", "--accept", "fixed"}, "ab start": {"pageviews"}, "ab status": {"pageviews"}, "ab stop": {"pageviews"},
+		"ab weights": {"pageviews", "--weights", "v1=0.5,v2=0.5"},
+		"abort":      {"pageviews"}, "adopt": {"pageviews", "--view", "public.x"}, "check": {pageviews(), "--require-merge-check"},
 		"archive list": nil, "archive prune": {"--before", "2026-01-01", "--yes"}, "archive rebuild": {"pageviews"}, "archive status": nil,
 		"archive resume": {"pageviews"}, "archive type": {"pageviews"}, "archive verify": nil,
 		"batch cancel": {"pageviews"}, "batch list": {"pageviews"}, "batch rollback": {"pageviews", "3"}, "batch run": {"pageviews"},

@@ -22,6 +22,7 @@ func specKeys(s *Spec) strict.Value {
 		strict.Key{Name: "checks", Value: checkList(&s.Checks)},
 		strict.Key{Name: "archive", Value: archiveKeys(&s.Archive)},
 		strict.Key{Name: "batch", Value: batchKeys(&s.Batch)},
+		strict.Key{Name: "experiment", Value: experimentKeys(&s.Experiment)},
 		strict.Key{Name: "replay", Value: strict.Mapping(
 			strict.Key{Name: "start", Value: startValue(&s.Replay)},
 			strict.Key{Name: "workers", Value: strict.Int(&s.Replay.Workers, 0, 1024)},

@@ -14,8 +14,9 @@ type Spec struct {
 	Serve       Serve         `json:"serve"`
 	Checks      []Check       `json:"checks,omitempty"`
 	Replay      Replay        `json:"replay"`
-	Archive     *Archive      `json:"archive,omitempty"` // nil: the job keeps no archive
-	Batch       *Batch        `json:"batch,omitempty"`   // nil: a job that is not Lambda, or its defaults
+	Archive     *Archive      `json:"archive,omitempty"`    // nil: the job keeps no archive
+	Batch       *Batch        `json:"batch,omitempty"`      // nil: a job that is not Lambda, or its defaults
+	Experiment  *Experiment   `json:"experiment,omitempty"` // nil: its defaults
 	Live        LiveSettings  `json:"live"`
 	Ready       ReadySettings `json:"ready"`
 	Promote     PromoteMode   `json:"promote,omitempty"` // empty: auto for a job's first version, manual later

@@ -167,7 +167,8 @@ const (
 func subjects() []map[Code]string {
 	return []map[Code]string{
 		generalTexts(), verdictTexts(), troubleTexts(), faultTexts(), coverageTexts(), warningTexts(), deploymentTexts(), checkTexts(),
-		eventTexts(), archiveTexts(), batchTexts(), scheduleTexts(), actTexts(), refusalTexts(), stageRefusalTexts(), tryTexts(),
+		eventTexts(), archiveTexts(), batchTexts(), experimentTexts(), scheduleTexts(), actTexts(), refusalTexts(), stageRefusalTexts(),
+		tryTexts(),
 	}
 }
 

@@ -20,8 +20,8 @@ type example struct {
 
 func examples() []example {
 	return slices.Concat(generalExamples(), verdictExamples(), troubleExamples(), faultExamples(), coverageExamples(), warningExamples(),
-		deploymentExamples(), checkExamples(), eventExamples(), archiveExamples(), batchExamples(), scheduleExamples(), actExamples(), refusalExamples(),
-		stageRefusalExamples(), tryExamples())
+		deploymentExamples(), checkExamples(), eventExamples(), archiveExamples(), batchExamples(), experimentExamples(), scheduleExamples(),
+		actExamples(), refusalExamples(), stageRefusalExamples(), tryExamples())
 }
 
 func ref() job.Ref { return job.Ref{Job: "orders", Number: 3} }

@@ -66,6 +66,14 @@ const (
 	EventBatchCancelled  EventKind = "batch_cancelled"
 	EventBatchRolledBack EventKind = "batch_rolled_back"
 	EventBatchRemoved    EventKind = "batch_removed"
+
+	// Of experiments between versions.
+	EventABStarted EventKind = "ab_started"
+	EventABWeights EventKind = "ab_weights"
+	EventABPaused  EventKind = "ab_paused"
+	EventABResumed EventKind = "ab_resumed"
+	EventABEnded   EventKind = "ab_ended"
+	EventABForgot  EventKind = "ab_forgot"
 )
 
 // EventKinds lists every EventKind.
@@ -79,5 +87,6 @@ func EventKinds() []EventKind {
 		EventArchiveGapAccepted, EventArchiveResumed, EventArchivePruned, EventArchiveAdopted, EventArchiveRebuilt,
 		EventSchedulePaused, EventScheduleResumed, EventScheduleMissed, EventScheduleFailed, EventBatchLate,
 		EventBatchStarted, EventBatchShown, EventBatchFailed, EventBatchCancelled, EventBatchRolledBack, EventBatchRemoved,
+		EventABStarted, EventABWeights, EventABPaused, EventABResumed, EventABEnded, EventABForgot,
 	}
 }

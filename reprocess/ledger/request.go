@@ -31,10 +31,21 @@ const (
 	BatchRun      Verb = "batch_run"      // compute a batch generation and show it
 	BatchCancel   Verb = "batch_cancel"   // end the run under way
 	BatchRollback Verb = "batch_rollback" // show a kept generation
+
+	ABStart   Verb = "ab_start"   // split readers between versions
+	ABWeights Verb = "ab_weights" // change how many read each
+	ABPause   Verb = "ab_pause"   // let everybody read the control
+	ABResume  Verb = "ab_resume"
+	ABStop    Verb = "ab_stop" // end it: everybody reads the live version
 )
 
 // OfBatch reports whether the act is about the batch layer of a version: batchlayer does it, not reprocess.
 func (v Verb) OfBatch() bool { return v == BatchRun || v == BatchCancel || v == BatchRollback }
+
+// OfExperiment reports whether the act is about the experiment of a job: abtest does it, not reprocess.
+func (v Verb) OfExperiment() bool {
+	return v == ABStart || v == ABWeights || v == ABPause || v == ABResume || v == ABStop
+}
 
 // Request is an act that a person asks for; any agent does it and answers.
 type Request struct {
@@ -63,6 +74,11 @@ type Args struct {
 	AcceptChanges   bool          `json:"accept_changes,omitempty"` // batch_run: show it whatever has changed
 	Tick            *time.Time    `json:"tick,omitempty"`           // batch_run: the time for which a schedule asked
 	Generation      int           `json:"generation,omitempty"`     // batch_rollback: the one to show
+	// ab_start: the weights of the arms, the control among them (empty: live and the candidate, equally); ab_weights: all of them.
+	Weights  []job.ArmWeight `json:"weights,omitempty"`
+	Coverage *float64        `json:"coverage,omitempty"` // ab_start: the share of subjects in the experiment; nil: as in the job file
+	Assign   job.Assign      `json:"assign,omitempty"`   // ab_start; empty: as in the job file
+	Accept   string          `json:"accept,omitempty"`   // ab_resume: why it goes on
 	// DryRun does everything up to the commit and rolls it back: the answer is that of the act, and nothing has changed.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -127,7 +143,7 @@ func askable(ctx context.Context, tx *pg.Tx, r Request) error {
 }
 
 // OfJob reports whether the act is about a job and not about one of its versions.
-func (v Verb) OfJob() bool { return v == Drop || v == Adopt }
+func (v Verb) OfJob() bool { return v == Drop || v == Adopt || v.OfExperiment() }
 
 // Answer is the answer to a request, or nil while there is none.
 func (s *Store) Answer(ctx context.Context, id int64) (*Answer, error) {
@@ -177,7 +193,7 @@ func (v Verb) Takes(phase job.Phase, paused bool) bool {
 		return paused
 	case BatchRun, BatchCancel, BatchRollback:
 		return phase == job.Live
-	case Drop, Adopt:
+	case Drop, Adopt, ABStart, ABWeights, ABPause, ABResume, ABStop:
 		return false // they are about the job
 	}
 	return false

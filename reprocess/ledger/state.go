@@ -52,6 +52,7 @@ type State struct {
 	ViewSchema   string
 	ViewName     string
 	ContractJSON *string
+	Arms         []string  // of the running experiment of the job, the control first; none without one
 	Now          time.Time // the database's clock
 	Digest       string    // of all but the clock
 
@@ -115,7 +116,8 @@ const stateColumns = `SELECT d.id, d.job, d.number, d.previous, d.flip_only, d.u
 			(SELECT max(n.id) FROM kappactl.deployment n WHERE n.job = d.job AND n.number = d.number) AS newest,
 			v.spec::text AS spec_json, v.layout::text AS layout_json, v.phase, v.phase_since, v.paused_at, v.pinned_at, v.verdict, v.reason,
 			v.frozen_at, v.standby_until, v.stale_since, v.ended_at, v.keep_table, v.warnings,
-			j.live, j.view_schema, j.view_name, j.contract::text AS contract_json, clock_timestamp() AS now,
+			j.live, j.view_schema, j.view_name, j.contract::text AS contract_json,
+			coalesce((SELECT t.arms FROM kappactl.route t WHERE t.job = d.job), '{}') AS arms, clock_timestamp() AS now,
 			` + stateDigest + ` AS digest
 		FROM kappactl.deployment d
 		JOIN kappactl.version v ON v.job = d.job AND v.number = d.number

@@ -74,6 +74,9 @@ func Removing(ctx context.Context, db pg.DB, j ledger.JobRow, keepView bool, ser
 	if r.UnderWay {
 		return r, nil
 	}
+	if err := ledger.NoExperiment(ctx, db, name); err != nil {
+		return r, err
+	}
 	open, err := ledger.OpenDeployments(ctx, db, j.Name)
 	if err != nil {
 		return r, err

@@ -43,7 +43,8 @@ func EffectOf(verb ledger.Verb, ref job.Ref, j Job) Effect {
 		return Effect{Would: "go on at its positions", Does: n + " goes on where it stopped."}
 	case ledger.Retire:
 		return retireEffect(ref)
-	case ledger.Drop, ledger.Adopt, ledger.BatchRun, ledger.BatchCancel, ledger.BatchRollback:
+	case ledger.Drop, ledger.Adopt, ledger.BatchRun, ledger.BatchCancel, ledger.BatchRollback,
+		ledger.ABStart, ledger.ABWeights, ledger.ABPause, ledger.ABResume, ledger.ABStop:
 	}
 	return Effect{}
 }

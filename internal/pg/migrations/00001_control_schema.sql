@@ -548,6 +548,168 @@ CREATE TABLE kappactl.archive_replaced (
 );
 CREATE INDEX archive_replaced_due ON kappactl.archive_replaced (delete_at);
 
+-- written by abtest, as are the tables down to assignment: experiments, which split the readers of a job between versions. Versions
+-- are written as readers know them: v1.
+CREATE TABLE kappactl.experiment (
+    job        text NOT NULL REFERENCES kappactl.job (name) ON DELETE CASCADE,
+    run        integer NOT NULL,
+    arms       text[] NOT NULL,                  -- the control first
+    assign     text NOT NULL,                    -- hash: the weights stay for the run; sticky: a subject keeps its first arm
+    coverage   integer NOT NULL,                 -- subjects in the experiment, in parts per million; others read the control
+    state      text NOT NULL,                    -- running, paused or ended
+    reason     jsonb NOT NULL DEFAULT '{}',      -- of the state
+    started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    started_by text NOT NULL DEFAULT '',
+    ended_at   timestamptz,
+    PRIMARY KEY (job, run)
+);
+CREATE UNIQUE INDEX experiment_one_open ON kappactl.experiment (job) WHERE ended_at IS NULL;
+
+-- What was decided in a run, append-only. The weights of a decision are those from then on; an epoch is a stretch of constant weights.
+CREATE TABLE kappactl.decision (
+    job     text NOT NULL,
+    run     integer NOT NULL,
+    number  integer NOT NULL,
+    epoch   integer NOT NULL,
+    verdict text NOT NULL,                       -- start, weights, pause, resume or end
+    weights integer[] NOT NULL,                  -- parts per million, in the order of the arms
+    reason  jsonb NOT NULL,
+    by      text NOT NULL DEFAULT '',
+    at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (job, run, number),
+    FOREIGN KEY (job, run) REFERENCES kappactl.experiment (job, run) ON DELETE CASCADE
+);
+
+-- What readers are routed by: one row for each running experiment, read in their own statements. A change of weights is an update of it.
+CREATE TABLE kappactl.route (
+    job      text PRIMARY KEY,
+    run      integer NOT NULL,
+    arms     text[] NOT NULL,
+    weights  integer[] NOT NULL,                 -- parts per million
+    coverage integer NOT NULL,
+    sticky   boolean NOT NULL,
+    paused   boolean NOT NULL DEFAULT false,     -- every reader reads the control
+    epoch    integer NOT NULL,
+    FOREIGN KEY (job, run) REFERENCES kappactl.experiment (job, run) ON DELETE CASCADE
+);
+
+-- The arm of each subject that was exposed to one. It is personal data where subjects are: ab forget removes it.
+CREATE TABLE kappactl.assignment (
+    job         text NOT NULL,
+    run         integer NOT NULL,
+    subject     text NOT NULL,
+    arm         text NOT NULL,
+    epoch       integer NOT NULL,
+    probability integer NOT NULL,                -- of that arm then, in parts per million
+    exposed_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (job, run, subject),
+    FOREIGN KEY (job, run) REFERENCES kappactl.experiment (job, run) ON DELETE CASCADE
+);
+CREATE INDEX assignment_subject ON kappactl.assignment (job, subject);
+
+-- The place of a subject in [0, 1000000); abtest/policy computes the same.
+CREATE FUNCTION kappactl.bucket(salt text, subject text) RETURNS integer LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+    SELECT ((('x' || encode(substr(sha256(convert_to(salt || ':' || subject, 'UTF8')), 1, 4), 'hex'))::bit(32)::bigint * 1000000) >> 32)::integer
+$$;
+
+-- The arm whose interval holds a subject; null: it is not in the experiment. "kappactl" and ".subject" are apart in what follows, so that a
+-- control schema of another name leaves the names of settings alone.
+-- +goose StatementBegin
+CREATE FUNCTION kappactl.arm_of(r kappactl.route, subject text) RETURNS text LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+DECLARE
+    place integer;
+    cut   integer := 0;
+BEGIN
+    IF r.coverage < 1000000 AND kappactl.bucket(r.job || ':' || r.run || ':gate', subject) >= r.coverage THEN
+        RETURN NULL;
+    END IF;
+    place := kappactl.bucket(r.job || ':' || r.run, subject);
+    FOR i IN 1 .. cardinality(r.arms) LOOP
+        cut := cut + r.weights[i];
+        IF cut > place THEN
+            RETURN r.arms[i];
+        END IF;
+    END LOOP;
+    RETURN r.arms[cardinality(r.arms)];
+END $$;
+-- +goose StatementEnd
+
+-- The version that a statement on the view of a job reads: the pinned one, the stored one of a sticky subject, else by hash. It is STABLE: a
+-- statement sees one version. Run, default and arms are those in the view's text; a reader whose snapshot has no route of that run, or
+-- one that names other arms, gets the default.
+-- +goose StatementBegin
+CREATE FUNCTION kappactl.pick(job text, run integer, subject text, def text, arms text[]) RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    pin text := nullif(current_setting('kappactl' || '.pin_' || pick.job, true), '');
+    r   kappactl.route;
+    arm text;
+BEGIN
+    IF pin = ANY (pick.arms) THEN
+        RETURN pin;
+    ELSIF pin IS NOT NULL THEN
+        RAISE EXCEPTION '%', format('%s is not an arm of the experiment of %s', pin, pick.job) USING ERRCODE = '22023',
+            HINT = format('Set kappactl%spin_%s to one of: %s', '.', pick.job, array_to_string(pick.arms, ', '));
+    END IF;
+    IF pick.subject IS NULL THEN
+        RETURN def;
+    END IF;
+    SELECT * INTO r FROM kappactl.route t WHERE t.job = pick.job AND t.run = pick.run AND NOT t.paused;
+    IF NOT FOUND THEN
+        RETURN def;
+    END IF;
+    IF r.sticky THEN
+        SELECT a.arm INTO arm FROM kappactl.assignment a WHERE a.job = pick.job AND a.run = pick.run AND a.subject = pick.subject;
+    END IF;
+    arm := coalesce(arm, kappactl.arm_of(r, pick.subject));
+    IF arm = ANY (pick.arms) THEN
+        RETURN arm;
+    END IF;
+    RETURN def;
+END $$;
+-- +goose StatementEnd
+
+-- Records that a subject is about to read its arm and returns the arm; null without an experiment. Who is pinned, or not in the experiment,
+-- is not recorded.
+-- +goose StatementBegin
+CREATE FUNCTION kappactl.expose(job text, subject text) RETURNS text
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    pin text := nullif(current_setting('kappactl' || '.pin_' || expose.job, true), '');
+    r   kappactl.route;
+    arm text;
+BEGIN
+    IF expose.subject IS NULL OR octet_length(convert_to(expose.subject, 'UTF8')) NOT BETWEEN 1 AND 256 THEN
+        RAISE EXCEPTION 'a subject has 1 to 256 bytes' USING ERRCODE = '22023';
+    END IF;
+    SELECT * INTO r FROM kappactl.route t WHERE t.job = expose.job;
+    IF NOT FOUND THEN
+        RETURN NULL;
+    ELSIF pin IS NOT NULL THEN
+        RETURN kappactl.pick(r.job, r.run, expose.subject, r.arms[1], r.arms);
+    ELSIF r.paused THEN
+        RETURN r.arms[1];
+    END IF;
+    arm := kappactl.arm_of(r, expose.subject);
+    IF arm IS NULL THEN
+        RETURN r.arms[1];
+    END IF;
+    INSERT INTO kappactl.assignment (job, run, subject, arm, epoch, probability)
+        VALUES (r.job, r.run, expose.subject, arm, r.epoch, r.weights[array_position(r.arms, arm)])
+        ON CONFLICT ON CONSTRAINT assignment_pkey DO NOTHING;
+    IF NOT FOUND AND r.sticky THEN -- whoever came first decided
+        SELECT a.arm INTO arm FROM kappactl.assignment a WHERE a.job = r.job AND a.run = r.run AND a.subject = expose.subject;
+    END IF;
+    RETURN arm;
+END $$;
+-- +goose StatementEnd
+
+-- Sets the subject of the statements that follow in this transaction.
+CREATE FUNCTION kappactl.set_subject(subject text) RETURNS text LANGUAGE sql VOLATILE AS $$
+    SELECT set_config('kappactl' || '.subject', subject, true)
+$$;
+REVOKE EXECUTE ON FUNCTION kappactl.expose(text, text), kappactl.set_subject(text) FROM PUBLIC;
+
 -- written by internal/hooks: the hooks of the agents' settings, and the first event that each is told of
 CREATE TABLE kappactl.hook (
     name    text PRIMARY KEY,
