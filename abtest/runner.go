@@ -29,6 +29,8 @@ type Config struct {
 	Deadline    time.Duration // for the tries to write the view, default 60 s
 	LockTimeout time.Duration // how long a try queues before readers, default 80 ms
 	RetryEvery  time.Duration // between two tries, up to half more; default 200 ms
+	Tick        time.Duration // between two looks at the arms, default 1 s
+	Patience    time.Duration // how long an arm may be behind before its readers go back to the control, default 30 s
 }
 
 // Runner does what is asked of experiments. It is safe for concurrent use.
@@ -42,12 +44,18 @@ func New(d Deps, c Config) *Runner {
 	c.Deadline = cmp.Or(c.Deadline, time.Minute)
 	c.LockTimeout = cmp.Or(c.LockTimeout, 80*time.Millisecond)
 	c.RetryEvery = cmp.Or(c.RetryEvery, 200*time.Millisecond)
+	c.Tick = cmp.Or(c.Tick, time.Second)
+	c.Patience = cmp.Or(c.Patience, 30*time.Second)
 	return &Runner{Deps: d, config: c}
 }
 
 // Work lists the kinds of work that a Runner does under leases.
 func (r *Runner) Work() []agent.Work {
-	return []agent.Work{{Name: "experiment", Table: "kappactl.request", Open: ledger.NeedsExperiment, Held: ledger.NeedsExperiment, Run: r.Answer}}
+	const asked = ledger.NeedsExperiment
+	return []agent.Work{
+		{Name: "experiment request", Table: "kappactl.request", Open: asked, Held: asked, Run: r.Answer},
+		{Name: "experiment", Table: "kappactl.experiment", Open: needsWatch, Held: needsWatch, Run: r.Watch},
+	}
 }
 
 // Answer does what a request asks for and answers it, as ledger.Perform describes.

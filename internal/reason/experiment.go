@@ -11,6 +11,7 @@ const (
 	CodeABStopped     Code = "ab_stopped"
 	CodeABEndedByFlip Code = "ab_ended_by_flip"
 	CodeABForgot      Code = "ab_forgot"
+	CodeABTrouble     Code = "ab_trouble"
 
 	CodeABRunning      Code = "ab_running"
 	CodeABNone         Code = "ab_none"
@@ -35,6 +36,8 @@ func experimentTexts() map[Code]string {
 		CodeABStopped:     run + ` is over: every reader reads {{text .live}}`,
 		CodeABEndedByFlip: run + ` is over: {{text .live}} became live`,
 		CodeABForgot:      `{{plural .rows "assignment" "assignments"}} of a subject {{if eq .rows 1.0}}is{{else}}are{{end}} deleted`,
+
+		CodeABTrouble: run + ` is paused, every reader reads {{text .control}}: {{text .cause}}`,
 
 		CodeABRunning:      run + ` splits its readers between versions`,
 		CodeABNone:         `no experiment of {{text .job}} is running`,
@@ -93,6 +96,11 @@ func ABEndedByFlip(name job.Name, run int, live string) Reason {
 
 // ABForgot is the rows of a subject that were deleted.
 func ABForgot(rows int64) Reason { return Reason{CodeABForgot, Args{"rows": float64(rows)}} }
+
+// ABTrouble is an experiment that was paused because of one of its arms.
+func ABTrouble(name job.Name, run int, control string, cause Reason) Reason {
+	return ofRun(CodeABTrouble, name, run, Args{"control": control, "cause": cause})
+}
 
 // ABRunning is what an experiment stands in the way of.
 func ABRunning(name job.Name, run int) Reason { return ofRun(CodeABRunning, name, run, nil) }

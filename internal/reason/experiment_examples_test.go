@@ -21,6 +21,10 @@ func experimentExamples() []example {
 		{reason.ABEndedByFlip("orders", 2, "v4"), "run 2 of the experiment of orders is over: v4 became live"},
 		{reason.ABForgot(1), "1 assignment of a subject is deleted"},
 		{reason.ABForgot(3), "3 assignments of a subject are deleted"},
+		{
+			reason.ABTrouble("orders", 2, "v1", reason.VersionPaused(ref())),
+			"run 2 of the experiment of orders is paused, every reader reads v1: orders/v3 is paused",
+		},
 		{reason.ABRunning("orders", 2), "run 2 of the experiment of orders splits its readers between versions"},
 		{reason.ABNone("orders"), "no experiment of orders is running"},
 		{reason.ABArm(ref()), "orders/v3 is an arm of the running experiment: readers read it"},

@@ -553,6 +553,7 @@ CREATE INDEX archive_replaced_due ON kappactl.archive_replaced (delete_at);
 CREATE TABLE kappactl.experiment (
     job        text NOT NULL REFERENCES kappactl.job (name) ON DELETE CASCADE,
     run        integer NOT NULL,
+    id         bigint GENERATED ALWAYS AS IDENTITY UNIQUE,
     arms       text[] NOT NULL,                  -- the control first
     assign     text NOT NULL,                    -- hash: the weights stay for the run; sticky: a subject keeps its first arm
     coverage   integer NOT NULL,                 -- subjects in the experiment, in parts per million; others read the control
@@ -561,6 +562,9 @@ CREATE TABLE kappactl.experiment (
     started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     started_by text NOT NULL DEFAULT '',
     ended_at   timestamptz,
+    claim      bigint NOT NULL DEFAULT 0,
+    owner      text,
+    lease      timestamptz,
     PRIMARY KEY (job, run)
 );
 CREATE UNIQUE INDEX experiment_one_open ON kappactl.experiment (job) WHERE ended_at IS NULL;
