@@ -22,9 +22,8 @@ func (ls *Locations) Open(text string) (Location, error) {
 	if err != nil {
 		return nil, err
 	}
-	path, ok := strings.CutPrefix(clean, "s3://")
-	if !ok {
-		return folder(strings.TrimPrefix(clean, "file://")), nil
+	if path, ok := job.LocationFolder(clean); ok {
+		return folder(path), nil
 	}
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -33,7 +32,7 @@ func (ls *Locations) Open(text string) (Location, error) {
 			return nil, err
 		}
 	}
-	name, prefix, _ := strings.Cut(path, "/")
+	name, prefix, _ := strings.Cut(strings.TrimPrefix(clean, "s3://"), "/")
 	if prefix != "" {
 		prefix += "/"
 	}

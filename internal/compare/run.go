@@ -105,7 +105,7 @@ func (c Config) measure(ctx context.Context, way Way) (_ Measure, records int64,
 		program: program{path: c.Program, args: c.Args, env: c.Env, schema: schema},
 		place: place{
 			view:    job.ViewName{Schema: schema + "_views", Name: "served"},
-			archive: "file://" + filepath.Join(folder, "archive"), maxRate: c.MaxRate,
+			archive: job.FolderLocation(filepath.Join(folder, "archive")), maxRate: c.MaxRate,
 		},
 	}
 	defer func() {

@@ -33,7 +33,7 @@ func (s *Stack) writeSettings(dir string, c Config, password string) error {
 	if err != nil {
 		return fmt.Errorf("place the archive: %w", err)
 	}
-	settings.Archive.Location = "file://" + folder
+	settings.Archive.Location = job.FolderLocation(folder)
 	if password != "" {
 		settings.Password.File = filepath.Join(dir, passwordFile)
 		if err := writeFile(settings.Password.File, []byte(password+"\n"), 0o600); err != nil {

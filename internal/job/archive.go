@@ -84,7 +84,22 @@ func parseBucket(text string) (string, error) {
 // bucketLocation is s3://BUCKET[/PREFIX].
 var bucketLocation = regexp.MustCompile(`^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()=-]+)*$`)
 
+// FolderLocation is the location of a folder, whose path is absolute: what ParseLocation returns of it.
+func FolderLocation(folder string) string {
+	return (&url.URL{Scheme: "file", Path: path.Clean(folder)}).String()
+}
+
+// LocationFolder is the path of a location that is a folder; ok is false for every other.
+func LocationFolder(location string) (folder string, ok bool) {
+	u, err := url.Parse(location)
+	if err != nil || u.Scheme != "file" {
+		return "", false
+	}
+	return u.Path, true
+}
+
 // ParseLocation reads where files of an archive are, file:///PATH or s3://BUCKET[/PREFIX], and returns it without a slash at its end.
+// PATH is that of a URL: %20 is a space and %25 a percent sign. What it returns it reads as the same location again.
 func ParseLocation(text string) (string, error) {
 	if strings.HasPrefix(text, "s3://") {
 		return parseBucket(text)
@@ -96,5 +111,5 @@ func ParseLocation(text string) (string, error) {
 		!strings.HasPrefix(u.Path, "/") || path.Clean(u.Path) == "/" {
 		return "", wrong
 	}
-	return "file://" + path.Clean(u.Path), nil
+	return FolderLocation(u.Path), nil
 }

@@ -12,10 +12,19 @@ func TestLocationsAreAbsoluteFolders(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"file:///a/b": "file:///a/b", "file:///a/b/": "file:///a/b", "file:///a/../b": "file:///b",
-		"s3://bucket": "s3://bucket", "s3://bucket/": "s3://bucket", "s3://my.bucket-1/a/b=c/": "s3://my.bucket-1/a/b=c",
+		"file:///a b": "file:///a%20b", "file:///a%20b": "file:///a%20b", "file:///100%25": "file:///100%25", "file:///%2541": "file:///%2541",
+		"file:///a%3Fb%23": "file:///a%3Fb%23",
+		"s3://bucket":      "s3://bucket", "s3://bucket/": "s3://bucket", "s3://my.bucket-1/a/b=c/": "s3://my.bucket-1/a/b=c",
 	} {
 		if got, err := job.ParseLocation(text); err != nil || got != want {
 			t.Errorf("%s: %s, %v", text, got, err)
+		} else if again, err := job.ParseLocation(got); err != nil || again != got {
+			t.Errorf("%s, read again: %s, %v", got, again, err)
+		}
+	}
+	for _, folder := range []string{"/a", "/a b", "/100%", "/%41", "/a?b#c", "/é"} {
+		if got, ok := job.LocationFolder(job.FolderLocation(folder)); !ok || got != folder {
+			t.Errorf("%s becomes %s", folder, got)
 		}
 	}
 	for _, text := range []string{
