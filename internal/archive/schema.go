@@ -38,7 +38,7 @@ func fileSchema() *schema.GroupNode {
 		schema.NewInt32Node("timestamp_type", required, -1),
 		schema.NewByteArrayNode("key", optional, -1),
 		schema.NewByteArrayNode("value", optional, -1),
-		schema.MustGroup(schema.ListOf(element, required, -1)),
+		schema.MustGroup(schema.ListOfWithName("headers", element, required, -1)),
 	}, -1))
 }
 
