@@ -88,3 +88,38 @@ func (Store) Delete(ctx context.Context, at *Locations, files []Unlisted) error 
 	}
 	return failed
 }
+
+// Need is a version that reads offsets which are to be pruned.
+type Need struct {
+	Job       string `json:"job"`
+	Version   int32  `json:"version"`
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	From      int64  `json:"from"` // the first offset that it still reads
+}
+
+// Needed lists the versions that may still read what Prunable found: each run of a lambda version begins where the version covers its
+// topics, a replay where its first segment that is not done does, and every other version where it has read to.
+func (Store) Needed(ctx context.Context, db pg.DB, plans []Prune) ([]Need, error) {
+	var ids []string
+	var partitions []int32
+	var ends []int64
+	for _, p := range plans {
+		ids, partitions, ends = append(ids, p.of.TopicID), append(partitions, p.Partition), append(ends, p.To)
+	}
+	out, err := pg.Collect(ctx, db, pgx.RowToStructByPos[Need], `
+		SELECT n.job, n.number, n.topic, n.partition, n.needed FROM (
+			SELECT p.job, p.number, p.topic, p.partition, g.to_offset, CASE WHEN v.spec ->> 'mode' = 'lambda' THEN p.covers_from
+				ELSE least(p.next, (SELECT min(s.from_offset) FROM kappactl.segment s WHERE (s.job, s.number) = (p.job, p.number)
+					AND (s.topic_id, s.partition) = (p.topic_id, p.partition) AND s.state <> 'done')) END AS needed
+			FROM unnest(@ids::uuid[], @partitions::integer[], @ends::bigint[]) g (topic_id, partition, to_offset)
+			JOIN kappactl.position p USING (topic_id, partition)
+			JOIN kappactl.version v USING (job, number)
+			WHERE v.ended_at IS NULL AND v.phase <> 'retiring' AND v.spec -> 'replay' ->> 'source' IS DISTINCT FROM 'log') n
+		WHERE n.needed < n.to_offset ORDER BY n.job, n.number, n.topic, n.partition`,
+		pgx.NamedArgs{"ids": ids, "partitions": partitions, "ends": ends})
+	if err != nil {
+		return nil, fmt.Errorf("look for versions that need what is pruned: %w", err)
+	}
+	return out, nil
+}

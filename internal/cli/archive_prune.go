@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/archive"
+	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/render"
@@ -19,6 +20,7 @@ type archivePruneOptions struct {
 	removeOptions
 	topic  string
 	before time.Time
+	force  bool
 }
 
 func newArchivePrune(a *app, run func(context.Context, archivePruneOptions) error) *cobra.Command {
@@ -28,7 +30,8 @@ func newArchivePrune(a *app, run func(context.Context, archivePruneOptions) erro
 		Use:   "prune [TOPIC] --before TIME",
 		Short: "Remove old files from the beginning of archives",
 		Long: `Remove files from the beginning of each partition's archive, up to the first that has a record of TIME or later. Versions that are
-deployed afterwards can no longer be replayed from before it. The rows of the manifest go first, then the files. Off a terminal it needs
+deployed afterwards can no longer be replayed from before it. It is refused (exit code 6) while a version still reads what would go: batch
+runs of a lambda version begin where it covers its topics; --force removes it all the same. The rows of the manifest go first, then the files. Off a terminal it needs
 --yes. Do not let a bucket or a cron job delete files: the manifest would still name them.`,
 		Example: "  kappactl archive prune --before 2025-01-01 --dry-run\n  kappactl archive prune orders --before 2025-01-01T00:00:00Z --yes",
 		Args:    between(nil, []string{"TOPIC"}),
@@ -48,6 +51,7 @@ deployed afterwards can no longer be replayed from before it. The rows of the ma
 		},
 	}
 	cmd.Flags().StringVar(&before, "before", "", "the archive is to begin with the file that has records of this `TIME`")
+	cmd.Flags().BoolVar(&o.force, "force", false, "also remove what versions still read")
 	o.addAsking(cmd.Flags())
 	return cmd
 }
@@ -57,6 +61,7 @@ type archivePruned struct {
 	Before     time.Time       `json:"before"`
 	DryRun     bool            `json:"dry_run"`
 	Partitions []archive.Prune `json:"partitions"`
+	Needed     []archive.Need  `json:"needed"` // by versions; nothing is removed then, unless forced
 }
 
 func runArchivePrune(ctx context.Context, o archivePruneOptions) error {
@@ -73,7 +78,7 @@ func runArchivePrune(ctx context.Context, o archivePruneOptions) error {
 	if err != nil {
 		return err
 	}
-	r := archivePruned{Before: o.before, DryRun: o.dryRun, Partitions: []archive.Prune{}}
+	r := archivePruned{Before: o.before, DryRun: o.dryRun, Partitions: []archive.Prune{}, Needed: []archive.Need{}}
 	for _, s := range found {
 		p, err := store.Prunable(ctx, c.pool, s, o.before)
 		if err != nil {
@@ -82,6 +87,9 @@ func runArchivePrune(ctx context.Context, o archivePruneOptions) error {
 		if p.Len() > 0 {
 			r.Partitions = append(r.Partitions, p)
 		}
+	}
+	if err := o.needed(ctx, c, &r); err != nil {
+		return err
 	}
 	if !o.dryRun && len(r.Partitions) > 0 {
 		question := fmt.Sprintf("remove the archive of %s before %s? [y/N] ", render.Plural(int64(len(r.Partitions)), "partition"), o.before.Format(time.RFC3339))
@@ -93,6 +101,23 @@ func runArchivePrune(ctx context.Context, o archivePruneOptions) error {
 		}
 	}
 	return o.result(r, func(w io.Writer) error { return r.print(w, o.style()) })
+}
+
+// needed looks for versions that still read what would go: a refusal, unless it is forced or nothing is removed.
+func (o archivePruneOptions) needed(ctx context.Context, c *client, r *archivePruned) error {
+	found, err := archive.Store{}.Needed(ctx, c.pool, r.Partitions)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	r.Needed = found
+	if o.force || o.dryRun {
+		return nil
+	}
+	n := found[0]
+	return &job.Refusal{
+		Code: job.ExitConflict, Cause: fmt.Sprintf("%s/%s still reads %s/%d from offset %d on", n.Job, job.Number(n.Version), n.Topic, n.Partition, n.From),
+		Next: "kappactl archive prune --dry-run lists all of them; an earlier --before keeps what they read, --force removes it",
+	}
 }
 
 // remove removes the rows of each archive with the event about it, then its files.
@@ -141,5 +166,15 @@ func (r archivePruned) print(w io.Writer, style render.Style) error {
 		t.Add(render.Text(fmt.Sprintf("%s/%d", p.Topic, p.Partition)), render.Text(p.String()), render.Text(render.Count(p.Files)),
 			render.Text(render.Count(p.Records)), render.Text(render.Bytes(p.Bytes)))
 	}
-	return t.Write(w, style)
+	if err := t.Write(w, style); err != nil {
+		return err
+	}
+	for _, n := range r.Needed {
+		_, err := fmt.Fprintf(w, "%s%s/%s still reads %s/%d from offset %d on\n", style.Paint(render.Warn, "warning: "), n.Job, job.Number(n.Version), n.Topic,
+			n.Partition, n.From)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
