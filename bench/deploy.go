@@ -65,15 +65,20 @@ promote: auto
 
 // deploy takes a job from its file to a served view, on an empty database and with a fresh agent.
 func (b *bench) deploy(ctx context.Context, name, text string, t topic) (m measure, err error) {
-	path := filepath.Join(b.folder, name+".yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		return measure{}, err
-	}
 	h, err := b.host(ctx, 1)
 	if err != nil {
 		return measure{}, err
 	}
 	defer h.end(&err)
+	return b.deployOn(ctx, h, name, text, t)
+}
+
+// deployOn is deploy on a database that has no job, with its agent.
+func (b *bench) deployOn(ctx context.Context, h *hosted, name, text string, t topic) (measure, error) {
+	path := filepath.Join(b.folder, name+".yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		return measure{}, err
+	}
 	dsn, a := h.dsn, h.agents[0]
 	planned, err := b.plan(ctx, dsn, path)
 	if err != nil {
@@ -90,7 +95,7 @@ func (b *bench) deploy(ctx context.Context, name, text string, t topic) (m measu
 	if err != nil {
 		return measure{}, errors.Join(err, errors.New(a.log.text.String()))
 	}
-	m = measure{Records: t.records, Bytes: t.bytes, Planned: planned}
+	m := measure{Records: t.records, Bytes: t.bytes, Planned: planned}
 	after, peak, err := usage(a.cmd.Process.Pid)
 	if err == nil {
 		m.CPU, m.Peak = after-before+cli, peak

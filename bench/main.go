@@ -39,10 +39,11 @@ type options struct {
 	within      time.Duration
 }
 
-// The parts of the benchmark, in the order in which a run takes them; the first six take turns, -rounds times.
+// The parts of the benchmark, in the order in which a run takes them; the first seven take turns, -rounds times.
 const (
 	partLimit   = "limit"
 	partDeploy  = "deploy"
+	partArchive = "archive"
 	partOne     = "one"
 	partFlights = "flights"
 	partStreams = "streams"
@@ -57,7 +58,7 @@ const (
 
 func parts() []string {
 	return []string{
-		partLimit, partDeploy, partOne, partFlights, partStreams, partFlink, partKeys, partGrowth, partLive, partFlip,
+		partLimit, partDeploy, partArchive, partOne, partFlights, partStreams, partFlink, partKeys, partGrowth, partLive, partFlip,
 		partJobs, partMatrix,
 	}
 }

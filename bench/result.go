@@ -16,15 +16,16 @@ type result struct {
 	Codec      string    `json:"compression"`
 	Commit     string    `json:"commit,omitempty"`
 
-	Order  []string             `json:"order,omitempty"` // of the rows of Rounds
-	Rounds map[string][]measure `json:"rounds,omitempty"`
-	Flip   *flipped             `json:"flip,omitempty"`
-	Live   []following          `json:"live,omitempty"`
-	Keys   []scale              `json:"keys,omitempty"`
-	Growth []scale              `json:"growth,omitempty"`
-	Jobs   []crowd              `json:"jobs,omitempty"`
-	Matrix []cell               `json:"matrix,omitempty"`
-	Failed []failure            `json:"failed,omitempty"`
+	Order    []string             `json:"order,omitempty"` // of the rows of Rounds
+	Rounds   map[string][]measure `json:"rounds,omitempty"`
+	Archived *archived            `json:"archive,omitempty"`
+	Flip     *flipped             `json:"flip,omitempty"`
+	Live     []following          `json:"live,omitempty"`
+	Keys     []scale              `json:"keys,omitempty"`
+	Growth   []scale              `json:"growth,omitempty"`
+	Jobs     []crowd              `json:"jobs,omitempty"`
+	Matrix   []cell               `json:"matrix,omitempty"`
+	Failed   []failure            `json:"failed,omitempty"`
 }
 
 // failure is a part that gave no result, or not all of it.

@@ -27,8 +27,13 @@ func (b *bench) variants() []variant {
 		{partLimit, []string{clients, "the same, garbage collected as Go does by itself"}, b.limits},
 		{
 			partDeploy,
-			[]string{fmt.Sprintf("kappactl deploy, %d workers", b.workers)},
+			[]string{fmt.Sprintf("%s, %d workers", logName, b.workers)},
 			deploy("pageviews", viewsJob, b.workers, &b.views),
+		},
+		{
+			partArchive,
+			[]string{fmt.Sprintf("%s, %d workers", rawName, b.workers), fmt.Sprintf("%s, %d workers", typedName, b.workers)},
+			b.archivedRounds,
 		},
 		{partOne, []string{"kappactl deploy, 1 worker"}, deploy("pageviews", viewsJob, 1, &b.views)},
 		{
@@ -41,8 +46,13 @@ func (b *bench) variants() []variant {
 	}
 }
 
-// limitName begins the name of the row that ratios refer to.
-const limitName = "reading the topic, doing nothing"
+// These begin the names of rows that ratios refer to, or are made of.
+const (
+	limitName = "reading the topic, doing nothing"
+	logName   = "kappactl deploy"
+	rawName   = "kappactl from its archive"
+	typedName = "kappactl from typed columns"
+)
 
 // rounds runs all variants in turn, so that what else the machine does hits all of them. A variant that fails is noted
 // and takes no part in later rounds.

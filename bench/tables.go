@@ -23,6 +23,9 @@ func (r *result) sections() []section {
 		add("replay", r.replayTable(), r.replayPlot())
 		add("short", r.shortTable(), "")
 	}
+	if r.Archived != nil {
+		add("archive", r.archiveTable(), "")
+	}
 	if len(r.Keys) > 0 {
 		add("keys", scaleTable(r.Keys, "distinct keys", func(s scale) int64 { return s.Keys }),
 			scalePlot("Distinct keys", r.Keys, func(s scale) float64 { return float64(s.Keys) }))
