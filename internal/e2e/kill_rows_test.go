@@ -58,7 +58,7 @@ func killedRows(t *testing.T, brokers []string, text string, points ...string) {
 		if strings.HasPrefix(point, "live") {
 			killed = w.killedInLive(point)
 		} else {
-			killed = w.killedInReplay(fmt.Sprintf(text, topic, round), point, 0)
+			killed = w.killedInReplay(fmt.Sprintf(text, topic, round), point)
 		}
 		if killed == 0 || t.Failed() {
 			t.Fatalf("round %d: killed %d at %s", round, killed, point)

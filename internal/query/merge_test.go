@@ -204,13 +204,17 @@ func (l *mergeRig) plain(layout job.Layout) [][]string {
 // typed checks that FINISH gives the type that the layout names.
 func (l *mergeRig) typed(layout job.Layout) {
 	l.t.Helper()
-	for _, v := range layout.View {
-		l.exec("DROP VIEW IF EXISTS one")
-		l.exec("CREATE VIEW one AS SELECT " + v.Finish + " AS x FROM v s")
-		got := l.query("SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'one'::regclass")
-		l.exec("DROP VIEW one")
-		if got[0][0] != v.Type {
-			l.t.Errorf("column %s: FINISH is of type %s, the layout says %s", v.Name, got[0][0], v.Type)
+	var columns []string
+	for i, v := range layout.View {
+		columns = append(columns, fmt.Sprintf("%s AS c%d", v.Finish, i))
+	}
+	l.exec("DROP VIEW IF EXISTS finished")
+	l.exec("CREATE VIEW finished AS SELECT " + strings.Join(columns, ", ") + " FROM v s")
+	got := l.query("SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = 'finished'::regclass ORDER BY attnum")
+	l.exec("DROP VIEW finished")
+	for i, v := range layout.View {
+		if got[i][0] != v.Type {
+			l.t.Errorf("column %s: FINISH is of type %s, the layout says %s", v.Name, got[i][0], v.Type)
 		}
 	}
 }
