@@ -126,6 +126,9 @@ func (w *world) formats() {
 	}
 }
 
+// everyCommand is the name of what comes before the first heading: what every command prints.
+const everyCommand = "every command"
+
 // documented are the words in code of each section of docs/cli-output.md, by each name in its heading.
 func documented(w *world) map[string]map[string]bool {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli-output.md"))
@@ -134,8 +137,11 @@ func documented(w *world) map[string]map[string]bool {
 	}
 	code, word := regexp.MustCompile("(?s)```.*?```|`[^`\n]+`"), regexp.MustCompile(`[a-z_]+`)
 	out := map[string]map[string]bool{}
-	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+	for i, section := range strings.Split(string(text), "\n## ") {
 		heading, body, _ := strings.Cut(section, "\n")
+		if i == 0 {
+			heading = everyCommand
+		}
 		words := map[string]bool{}
 		for _, c := range code.FindAllString(body, -1) {
 			for _, one := range word.FindAllString(c, -1) {
@@ -159,6 +165,10 @@ func (w *world) described(docs map[string]map[string]bool, p printing, v any) {
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if name == "failure" {
+				w.described(docs, printing{heading: everyCommand, args: p.args}, v[name])
+				continue
+			}
 			known := false
 			for _, heading := range append([]string{p.heading, "Failures"}, p.also...) {
 				if docs[heading] == nil {
