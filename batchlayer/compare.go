@@ -1,7 +1,9 @@
 package batchlayer
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/kappactl/kappactl/batchlayer/generation"
 	"github.com/kappactl/kappactl/internal/job"
@@ -115,7 +117,11 @@ func (b *build) limit(ctx context.Context, settings job.Batch, live int) (float6
 	if err != nil {
 		return 0, err
 	}
-	if missing(was, gaps) != missing(is, nil) {
+	passed, err := b.Speed.PassedOver(ctx, b.Pool, b.v.Ref)
+	if err != nil {
+		return 0, err
+	}
+	if missing(was, append(gaps, passed...)) != missing(is, nil) {
 		return 1, nil
 	}
 	return 0, nil
@@ -124,15 +130,20 @@ func (b *build) limit(ctx context.Context, settings job.Batch, live int) (float6
 // missing counts the offsets of a version's ranges that its results lack: those that were not read, and gaps that commits
 // passed over behind them.
 func missing(held []generation.Range, gaps []job.PartitionRange) (n int64) {
-	ends := map[job.Partition]int64{}
+	ends, lacking := map[job.Partition]int64{}, unreadable{}
 	for _, r := range held {
-		ends[r.Partition] = r.To
-		for _, u := range r.Unread {
-			n += u.Len()
-		}
+		ends[r.Partition], lacking[r.Partition] = r.To, slices.Clone(r.Unread)
 	}
 	for _, g := range gaps {
-		n += job.Range{From: max(g.From, ends[g.Partition]), To: g.To}.Len()
+		lacking[g.Partition] = append(lacking[g.Partition], job.Range{From: max(g.From, ends[g.Partition]), To: g.To})
+	}
+	for _, ranges := range lacking {
+		slices.SortFunc(ranges, func(a, b job.Range) int { return cmp.Compare(a.From, b.From) })
+		var counted int64 // up to here
+		for _, r := range ranges {
+			n += max(0, r.To-max(r.From, counted))
+			counted = max(counted, r.To)
+		}
 	}
 	return n
 }

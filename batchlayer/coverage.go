@@ -28,8 +28,8 @@ func (u unreadable) within(c job.Frozen) []job.Range {
 }
 
 // unread looks for what a generation would need and nothing holds. Gaps that were accepted for the version are passed over
-// where the archive does not have them; another hole is a refusal. A generation that goes on from another one passes over
-// what that one did.
+// where the archive does not have them, what cannot be processed always; another hole is a refusal. A generation that goes on
+// from another one passes over what that one did.
 func (r *Runner) unread(ctx context.Context, v version, base *generation.Row) (unreadable, error) {
 	out := unreadable{}
 	positions, err := r.Speed.Positions(ctx, r.Pool, v.Ref)
@@ -37,6 +37,10 @@ func (r *Runner) unread(ctx context.Context, v version, base *generation.Row) (u
 		return out, err
 	}
 	gaps, err := r.Speed.Gaps(ctx, r.Pool, v.Ref)
+	if err != nil {
+		return out, err
+	}
+	passed, err := r.Speed.PassedOver(ctx, r.Pool, v.Ref)
 	if err != nil {
 		return out, err
 	}
@@ -56,19 +60,32 @@ func (r *Runner) unread(ctx context.Context, v version, base *generation.Row) (u
 	}
 	for _, p := range positions {
 		need := job.Range{From: max(p.CoversFrom, from[p.Partition]), To: p.Next}
-		accepted := []job.Range{}
-		for _, g := range gaps {
-			if g.Partition == p.Partition {
-				accepted = append(accepted, g.Range)
+		holes := slices.Clone(out[p.Partition])
+		accepted := of(gaps, p.Partition)
+		for _, skip := range append(of(passed, p.Partition), job.Range{From: need.To, To: need.To}) {
+			skip.From, skip.To = min(max(skip.From, need.From), need.To), min(skip.To, need.To)
+			before, err := r.holes(ctx, v, p.Partition, job.Range{From: need.From, To: skip.From}, starts[p.Partition], accepted)
+			if err != nil {
+				return out, err
 			}
+			if holes = append(holes, before...); skip.Len() > 0 {
+				holes = append(holes, skip)
+			}
+			need.From = max(need.From, skip.To)
 		}
-		holes, err := r.holes(ctx, v, p.Partition, need, starts[p.Partition], accepted)
-		if err != nil {
-			return out, err
-		}
-		out[p.Partition] = append(slices.Clone(out[p.Partition]), holes...)
+		out[p.Partition] = holes
 	}
 	return out, nil
+}
+
+// of are the ranges of one partition.
+func of(ranges []job.PartitionRange, p job.Partition) (out []job.Range) {
+	for _, r := range ranges {
+		if r.Partition == p {
+			out = append(out, r.Range)
+		}
+	}
+	return out
 }
 
 // starts are the first offsets of the partitions' logs; where the brokers are not to be read, where nothing of them is.

@@ -19,6 +19,7 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/serving"
+	"github.com/kappactl/kappactl/speedlayer"
 )
 
 func keep(n int) option { return withBatch(func(b *job.Batch) { b.KeepGenerations = n }) }
@@ -204,6 +205,45 @@ func TestRowsThatWereNotKeptAreNotMergedInto(t *testing.T) { // pitfall 30
 		if got := longer(c.was, c.is); got != c.want {
 			t.Errorf("from %+v to %+v: %t", c.was, c.is, got)
 		}
+	}
+}
+
+// TestWhatAPersonLeftOutStaysOut: a record that cannot be processed is in no generation, whether the log has it or not.
+func TestWhatAPersonLeftOutStaysOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums)
+	kafkatest.Produce(t, r.brokers, r.topic, 0, `{"k":"bad","v":1}`)
+	kafkatest.Produce(t, r.brokers, r.topic, 1, `{"k":"bad","v":1}`)
+	r.exec(`UPDATE kappactl.position SET fault = 'record', fault_from = 0, fault_to = CASE partition WHEN 0 THEN 1 ELSE 2 END`)
+	kafkatest.Produce(t, r.brokers, r.topic, 1, `{"k":"bad","v":2}`)
+	err := r.pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error {
+		for partition, to := range []int64{1, 2} { // one record is a dead letter, several are a gap
+			ok, err := speedlayer.Store{}.AcceptGap(t.Context(), tx, r.v.Ref, r.topic, int32(partition), job.Range{To: to}, "ann") //nolint:gosec // 0 or 1
+			if err != nil || !ok {
+				return fmt.Errorf("%d was not accepted: %w", partition, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.agent("a")
+	kafkatest.Produce(t, r.brokers, r.topic, 0, `{"k":"good","v":7}`)
+	for n := range 3 {
+		kafkatest.Until(t, "the record is read", func() bool { return len(r.served()) == 1 })
+		if n == 1 {
+			kafkatest.DeleteRecords(t, r.brokers, r.topic, 0, 1)
+			kafkatest.DeleteRecords(t, r.brokers, r.topic, 1, 2)
+		}
+		r.run(ledger.Args{Full: true})
+		if got := r.served(); len(got) != 1 || got[0] != "(good,1,7,7,7)" {
+			t.Errorf("run %d: %v", n, got)
+		}
+	}
+	live, err := generation.Ranges(t.Context(), r.pool, r.v.Ref, 3)
+	if err != nil || missing(live, nil) != 3 {
+		t.Errorf("the generation lacks %d offsets, %v", missing(live, nil), err)
 	}
 }
 

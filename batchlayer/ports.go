@@ -19,6 +19,8 @@ type SpeedLayer interface {
 	// Rotate makes commits write rows of another epoch.
 	Rotate(ctx context.Context, tx *pg.Tx, ref job.Ref, epoch int) error
 	Gaps(ctx context.Context, db pg.DB, ref job.Ref) ([]job.PartitionRange, error)
+	// PassedOver are the offsets that a person left out of the version because they cannot be processed.
+	PassedOver(ctx context.Context, db pg.DB, ref job.Ref) ([]job.PartitionRange, error)
 	Positions(ctx context.Context, db pg.DB, ref job.Ref) ([]job.Position, error)
 
 	// BeginBuild cuts the ranges into segments, which agents then read, and makes the staging table. Repeatable.

@@ -25,12 +25,12 @@ UPDATE kappactl.position AS p
    SET next = greatest(p.next, @to), fault = '', fault_detail = '', fault_from = NULL, fault_to = NULL, leader_epoch = -1
   FROM gone
  WHERE p.job = @job AND p.number = @number AND p.topic_id = gone.topic_id AND p.partition = @partition
-RETURNING p.topic_id::text AS topic_id, gone.counted, gone.fault, gone.fault_detail`
+RETURNING false AS replayed, p.topic_id::text AS topic_id, gone.counted, gone.fault, gone.fault_detail`
 	// sqlGapSegment finds the segment of a replay that has the fault.
 	sqlGapSegment = `
 SELECT id, topic_id::text AS topic_id,
        greatest(from_offset, @from) AS gone_from,
-       least(to_offset, @to) AS gone_to, from_offset, to_offset
+       least(to_offset, @to) AS gone_to, from_offset, to_offset, fault
   FROM kappactl.segment
  WHERE job = @job AND number = @number AND topic = @topic AND partition = @partition
    AND state = 'failed' AND fault IN ('gap', 'too_large', 'query', 'archive') AND fault_from = @from AND fault_to = @to
@@ -49,10 +49,11 @@ UPDATE kappactl.segment
  WHERE id = @id`
 	sqlGapGone = `DELETE FROM kappactl.segment WHERE id = @id`
 	sqlGapNote = `
-INSERT INTO kappactl.accepted_gap (job, number, topic_id, topic, partition, from_offset, to_offset, by, counted)
-VALUES (@job, @number, @topic_id::uuid, @topic, @partition, @gap_from, @gap_to, @by, @counted)
+INSERT INTO kappactl.accepted_gap (job, number, topic_id, topic, partition, from_offset, to_offset, by, counted, unprocessable)
+VALUES (@job, @number, @topic_id::uuid, @topic, @partition, @gap_from, @gap_to, @by, @counted, @fault::text = ANY (@unprocessable::text[]))
 ON CONFLICT (job, number, topic_id, partition, from_offset) DO UPDATE
-   SET to_offset = greatest(accepted_gap.to_offset, excluded.to_offset), counted = accepted_gap.counted OR excluded.counted`
+   SET to_offset = greatest(accepted_gap.to_offset, excluded.to_offset), counted = accepted_gap.counted OR excluded.counted,
+       unprocessable = accepted_gap.unprocessable AND excluded.unprocessable`
 )
 
 // AcceptGap lets a version go on behind the offsets of a fault: those that the log no longer holds, or what cannot be processed. The
@@ -74,19 +75,21 @@ func (Store) AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string
 	if len(moved) == 0 {
 		return false, nil
 	}
-	if m := moved[0]; gap.Len() == 1 && m.Fault != "" && m.Fault != string(job.FaultGap) {
+	if m := moved[0]; gap.Len() == 1 && !m.Replayed && m.Fault != string(job.FaultGap) {
 		return true, skip(ctx, tx, ref, args, m)
 	}
 	args["topic_id"], args["gap_from"], args["gap_to"], args["counted"] = moved[0].TopicID, gone.From, gone.To, moved[0].Counted
+	args["fault"], args["unprocessable"] = moved[0].Fault, []string{string(job.FaultTooLarge), string(job.FaultQuery), string(job.FaultRecord)}
 	if _, err := tx.Exec(ctx, sqlGapNote, args); err != nil {
 		return false, fmt.Errorf("note the gap %s/%d %s of %s: %w", topic, partition, gap, ref, err)
 	}
 	return true, nil
 }
 
-// gapMoved is what was moved behind a gap. Counted says that what is gone had been counted. Fault and FaultDetail are those of a
-// position.
+// gapMoved is what was moved behind a gap: a position, or a segment of a replay. Counted reports that what is gone had been
+// counted.
 type gapMoved struct {
+	Replayed    bool
 	TopicID     string
 	Counted     bool
 	Fault       string
@@ -120,6 +123,7 @@ type gapSegment struct {
 	GoneTo     int64
 	FromOffset int64
 	ToOffset   int64
+	Fault      string
 }
 
 // acceptInReplay leaves out of a replay what is gone; the segment had landed nothing. Where retention took the log's start, that
@@ -150,7 +154,7 @@ func acceptInReplay(ctx context.Context, tx *pg.Tx, args pgx.NamedArgs, gap job.
 			return nil, gap, err
 		}
 	}
-	return []gapMoved{{TopicID: g.TopicID}}, job.Range{From: g.GoneFrom, To: g.GoneTo}, nil
+	return []gapMoved{{TopicID: g.TopicID, Replayed: true, Fault: g.Fault}}, job.Range{From: g.GoneFrom, To: g.GoneTo}, nil
 }
 
 const (

@@ -307,6 +307,7 @@ CREATE TABLE kappactl.accepted_gap (
     by          text NOT NULL DEFAULT '',
     at          timestamptz NOT NULL DEFAULT clock_timestamp(),
     counted     boolean NOT NULL DEFAULT false,   -- results hold records that the log no longer has
+    unprocessable boolean NOT NULL DEFAULT false, -- the records are there, and cannot be processed
     PRIMARY KEY (job, number, topic_id, partition, from_offset)
 );
 
