@@ -136,7 +136,7 @@ func (a act) notes(ctx context.Context, c *client, ref job.Ref) ([]string, error
 // ask writes the request and waits for the answer.
 func (a act) ask(ctx context.Context, c *client, ref job.Ref) (*ledger.Answer, error) {
 	return a.answered(ctx, c, ledger.Request{Job: ref.Job, Number: ref.Number, Verb: a.verb, Args: a.args, By: a.by()},
-		fmt.Sprintf("kappactl status %s   # the request stands; an agent goes on with it", ref.Job))
+		fmt.Sprintf("kappactl status %s   # an agent still answers the request", ref.Job))
 }
 
 // answered writes a request and waits for its answer; comeBack is what to run when that takes too long.

@@ -27,7 +27,7 @@ func newAdopt(a *app, run func(context.Context, adoptOptions) error) *cobra.Comm
 	var view string
 	cmd := &cobra.Command{
 		Use:   "adopt JOB --view SCHEMA.NAME",
-		Short: "Begin a job with a table or view that stands at its view's name",
+		Short: "Take over an existing table or view as version 0 of a job",
 		Long: `Take over a table, or a view, that a job is to serve from now on. In one transaction the table is renamed to JOB__v0, and a view
 of its old name takes its place, with the same columns, owner, grants and comments: readers notice nothing, and who writes the table goes on
 through the view. Views over the table read the new view from then on. That is version v0 of the job: live, never written by kappactl.
@@ -104,7 +104,7 @@ func runAdopt(ctx context.Context, o adoptOptions) error {
 		return err
 	}
 	answer, err := o.answered(ctx, c, ledger.Request{Job: o.job, Verb: ledger.Adopt, Args: args, By: o.by()},
-		fmt.Sprintf("kappactl history %s   # the request stands; an agent goes on with it", o.job))
+		fmt.Sprintf("kappactl history %s   # an agent still answers the request", o.job))
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func newBatchCancel(a *app, run func(context.Context, batchOptions) error) *cobr
 	cmd := o.about(&cobra.Command{
 		Use:     "cancel JOB [VERSION]",
 		Short:   "End the run under way",
-		Long:    "End the run under way without showing its generation. Readers go on with the live one; the next run begins anew.",
+		Long:    "End the run under way without showing its generation. Readers go on with the live one; the next run begins from the start.",
 		Example: "  kappactl batch cancel pageviews",
 	}, run)
 	waitAgentFlag(cmd.Flags(), &o.waitAgent)

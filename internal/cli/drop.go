@@ -93,7 +93,7 @@ func runDrop(ctx context.Context, o dropOptions) error {
 		return err
 	}
 	answer, err := o.answered(ctx, c, ledger.Request{Job: o.job, Verb: ledger.Drop, Args: ledger.Args{KeepView: o.keepView}, By: o.by()},
-		fmt.Sprintf("kappactl drop %s   # the request stands; an agent goes on with it", o.job))
+		fmt.Sprintf("kappactl drop %s   # an agent still answers the request", o.job))
 	if err != nil {
 		return err
 	}

@@ -199,7 +199,7 @@ func msDuration(ms int64) time.Duration {
 }
 
 func retentionText(t estimate.Topic) string {
-	parts := []string{"kept for ever"}
+	parts := []string{"kept without limit"}
 	if t.RetentionMS >= 0 {
 		parts[0] = fmt.Sprintf("kept for %s", job.FormatDuration(msDuration(t.RetentionMS)))
 	}

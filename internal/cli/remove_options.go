@@ -46,7 +46,7 @@ func (o removeOptions) confirmed(question string, right func(answer string) bool
 		return nil
 	}
 	if err != nil {
-		o.tell("\n") // nobody ended the line of the question
+		o.tell("\n") // the line of the question has no end yet
 	}
 	return &job.Refusal{Code: job.ExitUsage, Cause: "not confirmed: nothing was done", Next: "the same command again; --dry-run shows what it would do, --yes does not ask"}
 }

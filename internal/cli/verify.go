@@ -28,7 +28,7 @@ func newVerify(a *app, run func(context.Context, verifyOptions) error) *cobra.Co
 	cmd := &cobra.Command{
 		Use:   "verify JOB [VERSION]",
 		Short: "Recompute a version from the log in one pass and compare it with what is served",
-		Long: `Read the log once, up to the positions of the version, with the job's query as it stands in the file, and compare the
+		Long: `Read the log once, up to the positions of the version, with the job's query as the file has it, and compare the
 result with the version's rows of that moment. Equal ends with 0, differences with 5 and ten examples. Without VERSION it is the live
 version. It needs no agent.`,
 		Example:     "  kappactl verify pageviews\n  kappactl verify pageviews v2 --from-log-start",

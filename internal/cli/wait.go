@@ -24,7 +24,7 @@ func newWait(a *app, run func(context.Context, waitOptions) error) *cobra.Comman
 		Use:   "wait JOB [VERSION]",
 		Short: "Attach to a running deployment and wait for it",
 		Long: `Follow a version until it is as far as --for says. It ends as soon as that can no longer happen, with the exit code of
-the reason. Nothing is changed; without --timeout it waits for ever. --output jsonl prints what happens as it happens.`,
+the reason. Nothing is changed; without --timeout it waits until then. --output jsonl prints what happens as it happens.`,
 		Example:     "  kappactl wait pageviews --for live\n  kappactl wait pageviews v2 --for verified --timeout 10m",
 		Args:        between([]string{"JOB"}, []string{"VERSION"}),
 		Annotations: map[string]string{timeoutKey: noTimeout},

@@ -100,7 +100,7 @@ func (m *Model) pressConfirm(name, typed string) tea.Cmd {
 	c := m.confirm
 	if name == "esc" || c.stage == stageDone && (name == "enter" || name == "q" || name == "space") {
 		if c.stage == stageDoing {
-			m.note = "the request stands; an agent goes on with it: " + c.act.Command()
+			m.note = "an agent still answers the request: " + c.act.Command()
 		}
 		m.confirm = nil
 		return m.leave()

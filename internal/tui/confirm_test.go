@@ -109,7 +109,7 @@ func TestRepliesToAnActThatWasLeftAreDropped(t *testing.T) {
 	m.pressAll(append(strings.Split("pageviews", ""), "enter")...)
 	doing := m.acts
 	m.pressAll("esc")
-	shows(t, m, "the request stands; an agent goes on with it: kappactl abort pageviews v2")
+	shows(t, m, "an agent still answers the request: kappactl abort pageviews v2")
 	m.press("p", "p")
 	if m.Update(acted{generation: doing, answer: ledger.Answer{Reason: reason.Refused("aborted")}}); m.confirm.stage != stageResolving {
 		t.Error("the answer to another act was shown")
