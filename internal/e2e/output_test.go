@@ -61,7 +61,7 @@ func (w *world) printings(topic string) []printing {
 		{heading: act, args: []string{"abort", "clicks", "v2", "--dry-run"}},
 		{heading: act, args: []string{"pause", "clicks", "v2", "--dry-run"}},
 		{heading: act, args: []string{"retire", "clicks", "v2", "--dry-run"}, code: 6},
-		{heading: "pin", args: []string{"pin", "clicks", "v2"}},
+		{heading: "pin", args: []string{"unpin", "clicks", "v2"}},
 		{heading: "drop", args: []string{"drop", "clicks", "--dry-run"}},
 		{heading: "adopt", args: []string{"adopt", "seen", "--view", "public.seen", "--dry-run"}},
 		{heading: "dev load", args: []string{"dev", "load", rows, "--topic", "loaded"}},
