@@ -143,7 +143,7 @@ func TestAdoptRefusesWhatItCannotKeep(t *testing.T) {
 		code  job.ExitCode
 		words []string
 	}{
-		"nothing":      {"", job.ExitUsage, []string{"nothing stands", "kappactl deploy FILE"}},
+		"nothing":      {"", job.ExitUsage, []string{"there is no relation", "kappactl deploy FILE"}},
 		"a sequence":   {"CREATE SEQUENCE public.hits_by_url", job.ExitConflict, []string{"neither a table nor a view"}},
 		"row security": {"CREATE TABLE public.hits_by_url (url text); ALTER TABLE public.hits_by_url ENABLE ROW LEVEL SECURITY", job.ExitConflict, []string{"row level security"}},
 		"a taken name": {"CREATE TABLE public.hits_by_url (url text); CREATE TABLE public.hits__v0 (a int)", job.ExitConflict, []string{"public.hits__v0 exists"}},

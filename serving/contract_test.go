@@ -92,6 +92,6 @@ func TestCreateRefusesAComputedColumnThatChangesItsType(t *testing.T) {
 	contract := switched(t, pool, to(1, computed("total / nullif(views, 0)"), nil))
 	exec(t, pool, `INSERT INTO kappactl.job (name, view_schema, view_name, contract) VALUES ('hits', 'public', 'hits_by_url', $1)`, string(contract))
 	must(t, store.Check(contract, computed("total::float8 / views"), false)) // not known without a database
-	wantRefusal(t, store.Create(t.Context(), pool, version(ref(2), "public", computed("total::float8 / views"))), job.ExitUsage,
+	wantRefusal(t, store.Create(t.Context(), pool, version(ref(2), "public", computed("total::float8 / views"))), job.ExitConflict,
 		`"per_view" would change from numeric to double precision`)
 }
