@@ -43,6 +43,7 @@ func documentedStream(t *testing.T) map[string][]string {
 	for _, m := range regexp.MustCompile("(?m)^  \"([a-z_]+)\":|`(applied)`|`(report)`").FindAllStringSubmatch(deploy, -1) {
 		out["end"] = append(out["end"], m[1]+m[2]+m[3])
 	}
+	out["end"] = append(out["end"], "failure") // of any command that fails
 	return out
 }
 
@@ -66,7 +67,7 @@ func checkStream(t *testing.T, text string) []string {
 			}
 		}
 		for _, name := range append(slices.Clone(documented["every line"]), documented[kind]...) {
-			if _, found := fields[name]; !found && name != "deploy" && name != "exit_code" && name != "applied" && name != "report" {
+			if _, found := fields[name]; !found && name != "deploy" && name != "exit_code" && name != "applied" && name != "report" && name != "failure" {
 				t.Errorf("%s: the documented field %s is not printed: %s", kind, name, line)
 			}
 		}
