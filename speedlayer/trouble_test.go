@@ -85,7 +85,7 @@ func TestRowsThatATriggerRefusesStopOnlyTheirPartition(t *testing.T) {
 	r.agent("a", nil)
 	at := func(partition int32) int64 {
 		for _, p := range positions(t, r.pool, r.ref) {
-			if p.Partition.ID == partition {
+			if p.ID == partition {
 				return p.Next
 			}
 		}

@@ -126,7 +126,7 @@ func (r dropResult) print(w io.Writer) error {
 	if r.DryRun && !r.Dropped {
 		text += planLines(r.Removal)
 	}
-	text += "\nin " + r.where.String()
+	text += "\nin " + r.String()
 	if r.Next != "" {
 		text += "\nnext: " + r.Next
 	}

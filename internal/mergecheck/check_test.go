@@ -56,12 +56,13 @@ func TestTheLawHoldsForEveryExampleAndType(t *testing.T) {
 	d := deps(t)
 	texts := map[string]string{"every type": everyType, "no group": strings.Replace(everyType, "SELECT b, t, date_trunc('day', z) AS day, u, count", "SELECT count", 1)}
 	texts["no group"] = strings.Replace(texts["no group"], " GROUP BY ALL", "", 1)
-	texts["above the aggregation"] = everyType[:strings.Index(everyType, "  SELECT")] + `  SELECT date_trunc('day', z) AS day, sum(i) / count(*) AS mean, round(avg(i), 1) AS about,
+	beforeSelect, _, _ := strings.Cut(everyType, "  SELECT")
+	texts["above the aggregation"] = beforeSelect + `  SELECT date_trunc('day', z) AS day, sum(i) / count(*) AS mean, round(avg(i), 1) AS about,
     round(avg(d), 2) AS loose, coalesce(sum(n), 0) AS total, max(p) - min(p) AS span, concat(t, '!') AS shout
   FROM source GROUP BY date_trunc('day', z), b, t HAVING count(*) > 1 AND sum(i) IS NOT NULL ORDER BY mean DESC, count(*) LIMIT 20
 serve: {view: public.everything}
 `
-	texts["distinct"] = everyType[:strings.Index(everyType, "  SELECT")] + "  SELECT DISTINCT b, t FROM source ORDER BY t\nserve: {view: public.everything}\n"
+	texts["distinct"] = beforeSelect + "  SELECT DISTINCT b, t FROM source ORDER BY t\nserve: {view: public.everything}\n"
 	paths, err := filepath.Glob("../../examples/*.yaml")
 	if err != nil || len(paths) < 5 {
 		t.Fatal(paths, err)

@@ -46,6 +46,7 @@ func constantTerm(v tree) (term, error) {
 				pg: literal(x.String()) + "::double precision", duck: fmt.Sprintf("CAST(%s AS DOUBLE)", literal(x.String())),
 				kind: k, typ: typ, size: sizeOf(x.String()),
 			}, nil
+		default:
 		}
 	}
 	return term{}, unknown("a constant of type %s", typ)

@@ -62,7 +62,7 @@ func (c *compiler) nameItems(ctx context.Context, list []tree) error {
 // validName returns the letters and digits of an expression, with _ between them.
 func validName(text string) string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return r > 'z' || !(r >= 'a' || r >= '0' && r <= '9')
+		return r > 'z' || r < '0' || r > '9' && r < 'a'
 	})
 	name := strings.Join(words, "_")
 	if name == "" {

@@ -84,9 +84,7 @@ func (c *compiler) expressions(ctx context.Context, columns []outerColumn) error
 	if having != nil {
 		c.outer.having, c.outer.condition = c.lift(having, havingName), having
 	}
-	if err := c.takeOrder(ctx, modifiers); err != nil {
-		return err
-	}
+	c.takeOrder(modifiers)
 	if !slices.ContainsFunc(c.items, func(it item) bool { return it.call != nil }) {
 		if err := c.countRecords(ctx); err != nil {
 			return err

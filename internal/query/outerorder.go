@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,18 +8,14 @@ import (
 
 // takeOrder takes ORDER BY and LIMIT of the outermost SELECT. Without a LIMIT the order is dropped, because a view has
 // none.
-func (c *compiler) takeOrder(ctx context.Context, modifiers []tree) error {
+func (c *compiler) takeOrder(modifiers []tree) {
 	var orders []tree
 	for _, m := range modifiers {
 		switch m.kind() {
 		case modifierOrder:
 			orders = m.list("orders")
 		case modifierLimit:
-			limit, err := c.limit(ctx, m)
-			if err != nil {
-				return err
-			}
-			c.outer.limit = limit
+			c.outer.limit = c.limit(m)
 		case modifierDistinct:
 			c.distinctGroups(m)
 		}
@@ -29,12 +24,11 @@ func (c *compiler) takeOrder(ctx context.Context, modifiers []tree) error {
 		if len(orders) > 0 {
 			c.warnOrder(orders)
 		}
-		return nil
+		return
 	}
 	for _, o := range orders {
 		c.outer.orders = append(c.outer.orders, outerOrder{node: c.orderTerm(o.child("expression")), how: direction(o)})
 	}
-	return nil
 }
 
 // The kinds of modifiers of a SELECT.
@@ -73,7 +67,7 @@ func (c *compiler) orderTerm(e tree) tree {
 }
 
 // limit returns LIMIT and OFFSET as text.
-func (c *compiler) limit(_ context.Context, m tree) (string, error) {
+func (c *compiler) limit(m tree) string {
 	text := ""
 	for _, part := range []string{"limit", "offset"} {
 		e := m.child(part)
@@ -87,7 +81,7 @@ func (c *compiler) limit(_ context.Context, m tree) (string, error) {
 		}
 		text += fmt.Sprintf(" %s %d", strings.ToUpper(part), n)
 	}
-	return strings.TrimSpace(text), nil
+	return strings.TrimSpace(text)
 }
 
 // tieBreakers returns the group keys, by which rows that are equal in ORDER BY are ordered. It refuses keys whose order

@@ -69,7 +69,7 @@ var ErrNoRecords = errors.New("no records with a value")
 // read, such as Avro.
 func New(ctx context.Context, records []*kgo.Record, o Options) (Draft, error) {
 	d := &draft{Options: o}
-	d.Draft.Records = len(records)
+	d.Records = len(records)
 	values := slices.DeleteFunc(slices.Clone(records), func(r *kgo.Record) bool { return r.Value == nil })
 	d.Tombstones = len(records) - len(values)
 	if len(values) == 0 {
@@ -245,7 +245,7 @@ func (d *draft) decode(values []*kgo.Record) error {
 	if len(d.values) == 0 || len(d.columns) == 0 {
 		return fmt.Errorf("none of the %d sampled records can be read: %s", len(values), d.First)
 	}
-	d.Draft.Columns, d.Format = d.source.Columns, d.source.Format
+	d.Columns, d.Format = d.source.Columns, d.source.Format
 	return nil
 }
 

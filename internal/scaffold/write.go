@@ -22,7 +22,7 @@ job: %s
 source:
   topics: [%s]
   format: %s
-`, d.Draft.Records, d.Topic, d.Job, scalar(d.Topic), d.source.Format)
+`, d.Records, d.Topic, d.Job, scalar(d.Topic), d.source.Format)
 	d.writeColumns(&b)
 	if d.Tombstones > 0 {
 		b.WriteString("  # Records without a value (tombstones) are left out. With serve.key they delete the row of their key.\n" +

@@ -100,9 +100,10 @@ func (r *reading) again(args []string) [][]string {
 
 // heading introduces the second runs.
 func heading(w io.Writer, failures []failure) {
-	fmt.Fprintln(w, "\ntestservers: FLAKY OR BROKEN: these tests failed. Each is now run once more, alone; one that passes is flaky, which is a fault to mend:")
+	fmt.Fprintln(w, "\ntestservers: FLAKY OR BROKEN: these tests failed. Each is now run once more, alone."+
+		" A test that passes then is flaky: mend it.")
 	for _, f := range failures {
-		fmt.Fprintf(w, "  %s: %s\n", f.pkg, strings.Join(f.tests, ", "))
+		fmt.Fprintln(w, "  "+f.pkg+": "+strings.Join(f.tests, ", "))
 	}
 	fmt.Fprintln(w)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/reason"
@@ -74,15 +73,3 @@ func with(phase job.Phase, state job.DeploymentState, code *int) func() (Detail,
 }
 
 func refused() (Detail, error) { return Detail{}, errors.New("connection refused") }
-
-// clock is a time that moves a second a look. Guarded by mu.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}

@@ -199,7 +199,7 @@ func TestTypedColumnsGiveWhatTheRecordsDo(t *testing.T) {
 		if err := w.end(false); err != nil {
 			t.Fatal(err)
 		}
-		defer os.Remove(made.Path)
+		defer func() { _ = os.Remove(made.Path) }()
 		names := append([]string{"_offset", "_timestamp", "_topic", "_partition"}, columnNames(src)...)
 		fields := rapid.SliceOfNDistinct(rapid.SampledFrom(names), 1, len(names), rapid.ID).Draw(t, "fields")
 		from := rapid.Int64Range(8, offset-1).Draw(t, "from")

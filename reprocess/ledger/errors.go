@@ -15,14 +15,14 @@ import (
 // ErrNotFound is an unknown job, version, deployment or request.
 var ErrNotFound = errors.New("not found")
 
-// ErrLost: another worker holds the claim, or the phase is no longer the one expected: what was about to be
-// written was not.
+// ErrLost means that another worker holds the claim, or the phase is no longer the one expected. Nothing was
+// written.
 var ErrLost = errors.New("the claim or the expected phase was lost")
 
-// ErrMoved: a version is no longer in the phase in which it was read.
+// ErrMoved means that a version is no longer in the phase in which it was read.
 var ErrMoved = errors.New("the version is in another phase")
 
-// ErrGone: a deployment is no longer ours to control.
+// ErrGone means that a deployment is no longer ours to control.
 var ErrGone = errors.New("the deployment's claim was lost or a newer deployment governs the version")
 
 // UnknownJob is the refusal of a name that no job has; it names the job that is a typing error away.
