@@ -130,7 +130,7 @@ func TestAdoptRefusesWhatItCannotTake(t *testing.T) {
 	refused(job.ExitConflict, "has adopted public.counts already")
 	_, err := w.tryStage("aaa") // the columns are the contract, before anything is replayed
 	var r *job.Refusal
-	if !errors.As(err, &r) || r.Code != job.ExitUsage {
+	if !errors.As(err, &r) || r.Code != job.ExitConflict {
 		t.Fatal(err)
 	}
 	has(t, r.Cause, `column "extra" (text) would be removed`)

@@ -49,7 +49,7 @@ func TestAComputedColumnOfAnotherTypeFailsTheDeployBeforeItsReplay(t *testing.T)
 	}
 	w.finish(w.stage("aaa", code(`n::text::varchar(10)`)).Deployment, "live", job.ExitOK)
 	s := w.stage("bbb", code(`n::text::varchar(20)`))
-	d := w.finish(s.Deployment, "", job.ExitUsage)
+	d := w.finish(s.Deployment, "", job.ExitConflict)
 	has(t, d.Message, `column "code" would change from character varying(10) to character varying(20)`)
 	if got := w.text(`SELECT (frozen_at IS NULL)::text || (SELECT count(*) FROM kappactl.segment WHERE number = 2) FROM kappactl.version WHERE number = 2`); got != "true0" {
 		t.Errorf("its replay began: %s", got)
