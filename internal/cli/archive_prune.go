@@ -31,8 +31,8 @@ func newArchivePrune(a *app, run func(context.Context, archivePruneOptions) erro
 		Short: "Remove old files from the beginning of archives",
 		Long: `Remove files from the beginning of each partition's archive, up to the first that has a record of TIME or later. Versions that are
 deployed afterwards can no longer be replayed from before it. It is refused (exit code 6) while a version still reads what would go: batch
-runs of a lambda version begin where it covers its topics; --force removes it all the same. The rows of the manifest go first, then the files. Off a terminal it needs
---yes. Do not let a bucket or a cron job delete files: the manifest would still name them.`,
+runs of a lambda version begin where it covers its topics. --force removes it nevertheless. The rows of the manifest go first, then the
+files. Off a terminal it needs --yes. Do not let a bucket or a cron job delete files: the manifest would still name them.`,
 		Example: "  kappactl archive prune --before 2025-01-01 --dry-run\n  kappactl archive prune orders --before 2025-01-01T00:00:00Z --yes",
 		Args:    between(nil, []string{"TOPIC"}),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,8 +88,15 @@ func runArchivePrune(ctx context.Context, o archivePruneOptions) error {
 			r.Partitions = append(r.Partitions, p)
 		}
 	}
-	if err := o.needed(ctx, c, &r); err != nil {
+	if r.Needed, err = store.Needed(ctx, c.pool, r.Partitions); err != nil {
 		return err
+	}
+	text := func(w io.Writer) error { return r.print(w, o.style()) }
+	if refused := r.refused(); refused != nil && !o.force {
+		if !o.dryRun {
+			text = nil
+		}
+		return o.outcome(ctx, r, text, refused)
 	}
 	if !o.dryRun && len(r.Partitions) > 0 {
 		question := fmt.Sprintf("remove the archive of %s before %s? [y/N] ", render.Plural(int64(len(r.Partitions)), "partition"), o.before.Format(time.RFC3339))
@@ -100,20 +107,15 @@ func runArchivePrune(ctx context.Context, o archivePruneOptions) error {
 			return err
 		}
 	}
-	return o.result(r, func(w io.Writer) error { return r.print(w, o.style()) })
+	return o.result(r, text)
 }
 
-// needed looks for versions that still read what would go: a refusal, unless it is forced or nothing is removed.
-func (o archivePruneOptions) needed(ctx context.Context, c *client, r *archivePruned) error {
-	found, err := archive.Store{}.Needed(ctx, c.pool, r.Partitions)
-	if err != nil || len(found) == 0 {
-		return err
-	}
-	r.Needed = found
-	if o.force || o.dryRun {
+// refused returns the refusal while versions still read what would go, or nil.
+func (r archivePruned) refused() error {
+	if len(r.Needed) == 0 {
 		return nil
 	}
-	n := found[0]
+	n := r.Needed[0]
 	return &job.Refusal{
 		Code: job.ExitConflict, Cause: fmt.Sprintf("%s/%s still reads %s/%d from offset %d on", n.Job, job.Number(n.Version), n.Topic, n.Partition, n.From),
 		Next: "kappactl archive prune --dry-run lists all of them; an earlier --before keeps what they read, --force removes it",

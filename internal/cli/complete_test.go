@@ -76,7 +76,7 @@ func TestFilesAndFoldersAreCompletedByTheirKind(t *testing.T) {
 	for line, want := range map[string]string{
 		"deploy":                    "yaml\nyml\n:8\n",
 		"check":                     "yaml\nyml\n:8\n",
-		"deploy a.yaml":             ":4\n",
+		"deploy a.yaml":             "yaml\nyml\n:8\n",
 		"dev load":                  "parquet\ncsv\nndjson\njsonl\njson\n:8\n",
 		"man":                       ":16\n",
 		"doctor":                    ":4\n",

@@ -66,7 +66,7 @@ func TestDebugPrintsWhatAnErrorWraps(t *testing.T) {
 	code, _, plain := runCLI(t, append([]string{"status"}, dsn...)...)
 	debugged, _, errs := runCLI(t, append([]string{"status", "--debug"}, dsn...)...)
 	if code != job.ExitUnreachable || debugged != code || strings.Contains(plain, "debug:") || !strings.Contains(errs, "debug: *pg.ConnectError: ") ||
-		strings.Count(errs, "debug: ") < 3 || !strings.HasPrefix(errs, "error: PostgreSQL at 127.0.0.1:1: ") {
+		strings.Count(errs, "debug: ") < 3 || !strings.Contains(errs, "\nerror: PostgreSQL at 127.0.0.1:1: ") {
 		t.Errorf("exit %d and %d\n%s\nwith --debug:\n%s", code, debugged, plain, errs)
 	}
 	got := chain(fmt.Errorf("a: %w", errors.Join(errors.New("b"), fmt.Errorf("c: %w", errTimeout))))

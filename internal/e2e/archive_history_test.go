@@ -55,8 +55,12 @@ func TestWhatPeopleDoToAnArchiveIsInTheHistory(t *testing.T) {
 	w.ok("archive", "rebuild", topic, "--adopt")
 	w.noted("archive_adopted", `"topic": "`+topic+`"`)
 
-	w.ok("archive", "prune", topic, "--before", "2100-01-01", "--dry-run")
-	w.ok("archive", "prune", topic, "--before", "2100-01-01", "--yes")
+	prune := []string{"archive", "prune", topic, "--before", "2100-01-01"}
+	if out := w.code(6, append(prune, "--dry-run")...).stdout; !strings.Contains(out, "would_be_removed") {
+		t.Errorf("the dry run does not list what would go:\n%s", out)
+	}
+	w.code(6, append(prune, "--yes")...)
+	w.ok(append(prune, "--yes", "--force")...)
 	w.noted("archive_pruned", `"before": "2100-01-01T00:00:00Z"`)
 }
 
