@@ -1,6 +1,7 @@
 package speedlayer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -89,15 +90,24 @@ func inTx(t testing.TB, pool *pg.Pool, f func(tx *pg.Tx) error) {
 // lines are the rows of a query, each as text.
 func lines(t testing.TB, pool *pg.Pool, sql string) []string {
 	t.Helper()
-	rows, err := pool.Query(t.Context(), "SELECT q::text FROM ("+sql+") AS q")
-	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
+	for tries := 0; ; tries++ {
+		out, err := readLines(t.Context(), pool, sql)
+		if pg.Unreachable(err) && tries < 20 {
+			continue // the test ended a session that had gone back to the pool; there are fewer than 20
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		return out
 	}
-	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+func readLines(ctx context.Context, pool *pg.Pool, sql string) ([]string, error) {
+	rows, err := pool.Query(ctx, "SELECT q::text FROM ("+sql+") AS q")
 	if err != nil {
-		t.Fatalf("%s: %v", sql, err)
+		return nil, err
 	}
-	return out
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 func topicID(b byte) (id job.TopicID) {
