@@ -25,7 +25,7 @@ const (
 	Ended   State = "ended"
 )
 
-// Verdict is what a decision did.
+// Verdict names the change that a decision made.
 type Verdict string
 
 // The verdicts of decisions.

@@ -11,8 +11,9 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// accept goes on with the generation that was refused last, when a person accepts its changes and no other one was begun
-// since: what was compared is what is shown. It returns nil when there is none, and a new one is to be computed.
+// accept resumes the generation that was refused last, if a person accepts its changes and no other generation was begun
+// since. The view then shows the rows that were compared. It returns nil if there is no such generation; the caller computes a
+// new one.
 func (r *Runner) accept(ctx context.Context, a ledger.Actor, ref job.Ref, args ledger.Args) (*generation.Row, error) {
 	if !args.AcceptChanges || args.Full {
 		return nil, nil //nolint:nilnil // there is none

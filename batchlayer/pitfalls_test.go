@@ -275,7 +275,7 @@ func TestManyGenerationsLeaveNothingBehind(t *testing.T) { // pitfall 22
 	}
 }
 
-// keyed is what a test of one kind of rows produces and expects.
+// keyed is a test case: a job for one kind of rows, and the rows that it must serve.
 type keyed struct {
 	name, sql string
 	key       []string

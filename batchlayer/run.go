@@ -65,8 +65,8 @@ func (r *Runner) run(ctx context.Context, a ledger.Actor, ref job.Ref, args ledg
 	return err
 }
 
-// endingOf is the ending that an error of a step stands for; nil when another try may succeed. What refuses a step refuses
-// it at every try: the generation must not go on being built after the request is answered.
+// endingOf returns the ending for the error of a step, or nil if another try may succeed. A refusal is final: the next try would
+// be refused too, and the generation must not be built further once the request is answered.
 func (b *build) endingOf(err error) *ending {
 	var end *ending
 	if errors.As(err, &end) {

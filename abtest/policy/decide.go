@@ -2,7 +2,7 @@ package policy
 
 import "math"
 
-// Verdict is what the statistics say about the arms, before anybody acts on it.
+// Verdict is the conclusion of a sequential test about the arms. It changes no weight by itself.
 type Verdict string
 
 // The verdicts.

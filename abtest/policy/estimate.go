@@ -2,7 +2,7 @@ package policy
 
 import "math"
 
-// Effect is what is known about the difference between an arm and the control.
+// Effect is the estimated difference between an arm and the control.
 type Effect struct {
 	Difference float64 `json:"difference"` // the arm's mean less the control's
 	Variance   float64 `json:"variance"`   // of the difference

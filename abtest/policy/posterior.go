@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Posterior is what is believed about the mean reward of an arm.
+// Posterior is the posterior distribution of the mean reward of an arm.
 type Posterior interface {
 	Prob(x float64) float64
 	CDF(x float64) float64

@@ -15,7 +15,7 @@ type Arm struct {
 	Mean float64
 }
 
-// Plan is what to simulate. The first arm is the control.
+// Plan holds the settings of a simulation. The first arm is the control.
 type Plan struct {
 	Arms    []Arm
 	Weights []float64 // at the beginning

@@ -2,7 +2,7 @@ package simulate
 
 import "github.com/kappactl/kappactl/abtest/policy"
 
-// Summary is what many runs of one plan came to.
+// Summary counts the results of several runs of one plan.
 type Summary struct {
 	Runs int       `json:"runs"`
 	Arms []string  `json:"arms"`

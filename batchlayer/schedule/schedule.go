@@ -6,7 +6,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// State is what became of a tick.
+// State is the state of a tick.
 type State string
 
 // The states of a tick.
@@ -21,7 +21,7 @@ const (
 type Tick struct {
 	At       time.Time
 	State    State
-	Together int // how many it stands for: of ticks that were missed it is the oldest
+	Together int // number of ticks in this row; missed ticks share one row, that of the oldest
 }
 
 // Policy decides about ticks that are looked at late, or while a run is under way.
