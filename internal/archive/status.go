@@ -24,11 +24,6 @@ const (
 	StateArchiving State = "archiving" // an agent has it
 )
 
-// States lists them.
-func States() []State {
-	return []State{StateFault, StateEnded, StateError, StateLate, StateWaiting, StateArchiving}
-}
-
 // Status is the archive of one partition, for people.
 type Status struct {
 	Topic      string     `json:"topic"`
