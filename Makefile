@@ -27,12 +27,14 @@ demo: build need-postgres
 # for what runs in the processes of tests: those of e2e start the binary and wait, all but one, which hosts agents.
 LONG := ./reprocess ./speedlayer ./internal/query ./internal/kafka ./internal/cli
 E2E := github.com/kappactl/kappactl/internal/e2e
+# HOSTED is that one. It runs only in the command with -race.
+HOSTED := TestTheViewEquals
 GO_TEST := go test -vet=off -ldflags=-w -timeout 30m
 
 # Without debug information (-w) the tests of a package with the SQL engine link in half the time. lint vets.
 ## test: all tests, with the race detector, against one PostgreSQL and one Kafka broker started for the run
 test: need-go need-postgres
-	go run ./internal/testservers $(GO_TEST) ./internal/e2e -- $(GO_TEST) -race -run TestTheViewEquals ./internal/e2e \
+	go run ./internal/testservers $(GO_TEST) -skip $(HOSTED) ./internal/e2e -- $(GO_TEST) -race -run $(HOSTED) ./internal/e2e \
 	  -- $(GO_TEST) -race $(LONG) $$(go list ./... | grep -vx $(E2E))
 
 ## check: format, linters, documents in step with the code, all tests
