@@ -191,7 +191,7 @@ func (b *build) current(ctx context.Context) (*generation.Row, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case row.State == generation.Failed && row.ExitCode != nil:
+	case (row.State == generation.Failed || row.State == generation.Retired) && row.ExitCode != nil: // retired by its removal
 		return nil, &ending{code: job.ExitCode(*row.ExitCode), why: row.Error}
 	case row.State == generation.Failed || !runnable(brief.Phase):
 		return nil, &ending{

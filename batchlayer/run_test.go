@@ -185,6 +185,9 @@ func TestRollbackShowsAKeptGenerationAndEndsTheRunUnderWay(t *testing.T) {
 	if a.Code != job.ExitOK || a.Reason.Code != reason.CodeBatchRolledBack {
 		t.Fatalf("rollback: exit %d, %s", a.Code, a.Text())
 	}
+	kafkatest.Until(t, "what the run has made is removed", func() bool {
+		return r.one(`SELECT count(*) FROM kappactl.generation WHERE generation = 4 AND state = 'retired'`) == "1"
+	})
 	close(held)
 	if ended := r.answer(running); ended.Code != job.ExitFailed || ended.Reason.Code != reason.CodeBatchCancelled {
 		t.Errorf("the run: exit %d, %s", ended.Code, ended.Text())
