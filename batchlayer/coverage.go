@@ -27,7 +27,7 @@ func (u unreadable) within(c job.Frozen) []job.Range {
 	return out
 }
 
-// unread looks for what a generation would need and nothing holds. Gaps that were accepted for the version are passed over
+// unread finds the ranges that a generation needs and neither log nor archive has. Gaps that were accepted for the version are passed over
 // where the archive does not have them, what cannot be processed always; another hole is a refusal. A generation that goes on
 // from another one passes over what that one did.
 func (r *Runner) unread(ctx context.Context, v version, base *generation.Row) (unreadable, error) {

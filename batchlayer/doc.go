@@ -13,7 +13,7 @@
 //
 // A run is a request: any agent does it under a lease, and another one goes on with its cut and its done segments. Each step
 // can be repeated, and a step that is done is noted in the generation. One generation of a version is built at a time.
-// Before K is shown it is compared with the live generation and the epochs from there to K-1: nobody writes those rows any
+// Before K is shown it is compared with the live generation and the epochs from there to K-1: no agent writes those rows any
 // more, so no barrier is needed. What fails leaves the live generation as it is.
 //
 // Removal is work of its own. A generation that is no longer kept is taken out of the batch table only when no snapshot

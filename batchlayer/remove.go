@@ -86,7 +86,7 @@ func pass(ctx context.Context, err error) error {
 	return err
 }
 
-// retire marks the generation, so that nobody is shown it again.
+// retire marks the generation, so that it is never shown again.
 func (r *Runner) retire(ctx context.Context, v version, g *generation.Row, claim int64, tell teller) error {
 	return r.whileLocked(ctx, tell, func(ctx context.Context) error {
 		return r.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {

@@ -26,7 +26,7 @@ type Deps struct {
 
 // Config bounds a Runner. Zero fields mean the defaults set in New.
 type Config struct {
-	Poll        time.Duration // between two looks at segments, or at what a removal waits for; default 250 ms
+	Poll        time.Duration // between two polls of segments, or of what a removal waits for; default 250 ms
 	LockTimeout time.Duration // of a rotation and of a flip, which are tried again; default 2 s
 	AskTimeout  time.Duration // for one question to the brokers, default 10 s
 	ChecksRole  string        // the PostgreSQL role that checks run as; empty: the agent's own

@@ -102,7 +102,7 @@ func Asked(ctx context.Context, db pg.DB, speed SpeedLayer, request int64) (*Gen
 	return &g, err
 }
 
-// Trouble is what keeps the run of an open request from going on; zero: nothing.
+// Trouble is the cause that stops the run of an open request; zero: none.
 func Trouble(ctx context.Context, db pg.DB, request int64) (reason.Reason, error) {
 	row, err := generation.Asked(ctx, db, request)
 	if err == nil && row == nil {
@@ -114,7 +114,7 @@ func Trouble(ctx context.Context, db pg.DB, request int64) (reason.Reason, error
 	return troubleOf(*row), nil
 }
 
-// troubleOf is what keeps the run or the removal of a generation from going on; zero: nothing.
+// troubleOf returns the cause that stops the run or the removal of a generation; zero: none.
 func troubleOf(r generation.Row) reason.Reason {
 	if r.State == generation.Building && r.Trouble.IsZero() && r.Paused && !r.Done("read") {
 		return reason.BatchPaused(r.Ref())

@@ -13,7 +13,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// plan is what the generation reads: its ranges, or what lies behind those of its base.
+// plan returns the ranges that the generation reads: all, or those after the ranges of its base.
 func (b *build) plan(ctx context.Context) (job.Build, error) {
 	out := job.Build{Version: b.v.Version, Generation: b.number(), Base: b.row.Base}
 	held, err := generation.Ranges(ctx, b.Pool, b.v.Ref, b.number())

@@ -104,7 +104,7 @@ func (b *bench) deployOn(ctx context.Context, h *hosted, name, text string, t to
 	return m, err
 }
 
-// plan is how many seconds plan says that replaying and building will take.
+// plan is the time that plan predicts for replaying and building, in seconds.
 func (b *bench) plan(ctx context.Context, dsn, path string) (seconds float64, err error) {
 	text, _, err := b.command(ctx, dsn, "plan", path, "--output", "json")
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 	readEvery   = 10 * time.Millisecond
 )
 
-// flipped is what the readers saw while the view was promoted and rolled back.
+// flipped holds what readers saw while the view was promoted and rolled back.
 type flipped struct {
 	Flips   int     `json:"flips"`
 	Reads   int     `json:"reads"`

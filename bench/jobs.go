@@ -70,7 +70,7 @@ func (b *bench) jobsBench(ctx context.Context) error {
 	return nil
 }
 
-// crowded deploys the jobs of a crowd and looks at the agent that has them.
+// crowded deploys the jobs of a crowd and measures the agent that runs them.
 func (b *bench) crowded(ctx context.Context, c *crowd) (err error) {
 	topics := make([]string, c.Topics)
 	for i := range topics {
@@ -195,7 +195,7 @@ func (b *bench) ask(ctx context.Context, c *crowd, dsn, topic string) error {
 	return err
 }
 
-// busy produces into every topic and looks when the records of the first one are visible.
+// busy produces into every topic and measures when the records of the first one become visible.
 func (b *bench) busy(ctx context.Context, c *crowd, topics []string, conn *pgx.Conn) error {
 	producing, stop := context.WithTimeout(ctx, b.live+crowdWarm)
 	defer stop()

@@ -19,7 +19,7 @@ import (
 // consumeCommand makes this program consume a topic and do nothing with it, as a process of its own.
 const consumeCommand = "consume"
 
-// consumed is what that process prints.
+// consumed is the output of that process.
 type consumed struct {
 	Records int64   `json:"records"`
 	Bytes   int64   `json:"bytes"`

@@ -33,7 +33,7 @@ ready: {stable_for: 0s}
 promote: auto
 `
 
-// following is what a version showed that followed live records.
+// following holds the measurements of a version that follows live records.
 type following struct {
 	Partitions int     `json:"partitions"`
 	Agents     int     `json:"agents"`
@@ -69,7 +69,7 @@ func (b *bench) liveBench(ctx context.Context) error {
 	return nil
 }
 
-// follow deploys the job on an empty topic, produces into it, and looks when records become visible.
+// follow deploys the job on an empty topic, produces into it, and measures when records become visible.
 func (b *bench) follow(ctx context.Context, f *following) (err error) {
 	name := fmt.Sprintf("live-%d-%d", f.Agents, f.Partitions)
 	if err := b.makeTopic(ctx, name, f.Partitions, 0); err != nil {

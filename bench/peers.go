@@ -25,7 +25,7 @@ const peerScript = "bench/peers/peer.sh"
 // toolMissing is its exit code when the machine has neither.
 const toolMissing = 69
 
-// errSkipped says that a peer cannot run on this machine.
+// errSkipped means that a peer cannot run on this machine.
 var errSkipped = errors.New("skipped")
 
 func installPeer(ctx context.Context, name string) error {

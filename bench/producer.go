@@ -149,7 +149,7 @@ func (p *producer) watch(ctx context.Context, conn *pgx.Conn, done <-chan struct
 	}
 }
 
-// visible takes note of the probes that became visible; missing says that some are not.
+// visible notes the probes that became visible; missing is true while some are not.
 func (p *producer) visible(found map[int]int, seen []int, now time.Time, waits *[]float64) (missing bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// result is what one run measured. It is what -json writes and -from reads; tables and plots are made of it alone.
+// result holds the measurements of one run. -json writes it and -from reads it; tables and plots are made of it alone.
 type result struct {
 	Began      time.Time `json:"began"`
 	CPUs       int       `json:"cpus"`

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// variant is what gives one row of the result, or several.
+// variant produces one or more rows of the result.
 type variant struct {
 	part  string
 	names []string

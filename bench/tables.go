@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// section is one part of a document: what stands between its markers.
+// section is one part of a document: the text between its markers.
 type section struct {
 	name string
 	text string
@@ -92,7 +92,7 @@ func (r *result) replayTable() string {
 		first[0].Bytes/first[0].Records, r.Partitions, r.Codec) + t.String() + r.plannedLine()
 }
 
-// plannedLine is what plan said before each deploy beside what it took; empty when it was not asked.
+// plannedLine compares the time that plan predicted before each deploy with the time that it took; empty when plan did not run.
 func (r *result) plannedLine() string {
 	var parts []string
 	for _, name := range r.Order {

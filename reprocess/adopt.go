@@ -60,7 +60,7 @@ func (c *Controller) adoptIn(ctx context.Context, tx *pg.Tx, a ledger.Actor, nam
 	return ledger.SetLive(ctx, tx, adoption.To, contract)
 }
 
-// adopted looks after a version that nothing works on: only the end of its rollback window is awaited.
+// adopted handles a version without work: only the end of its rollback window is awaited.
 func (w *watch) adopted(ctx context.Context, st *ledger.State) (next, error) {
 	if st.Phase == job.Standby {
 		return w.standby(ctx, st)

@@ -13,7 +13,7 @@ type reader = status.Store
 // planner stages and plans, under another name than the ledger's Store.
 type planner = plan.Store
 
-// Store is what commands use of this package. It is safe for concurrent use.
+// Store holds the operations that commands use. It is safe for concurrent use.
 type Store struct {
 	*ledger.Store
 	*reader

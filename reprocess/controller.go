@@ -107,7 +107,7 @@ func NewController(d Deps, c Config) *Controller {
 	return out
 }
 
-// next is what a pass of the loop asks for.
+// next is the action that a pass of the loop asks for.
 type next int
 
 const (
@@ -116,7 +116,7 @@ const (
 	done              // nothing is left to do for this deployment
 )
 
-// Control looks after the version of a deployment until nothing is left to do, the claim is lost or ctx ends. A step that fails is tried
+// Control carries out a deployment until nothing is left to do, the claim is lost or ctx ends. A step that fails is tried
 // again, and the version's verdict tells why. It returns an error when the caller should try again after a pause: the
 // database is away.
 func (c *Controller) Control(ctx context.Context, deployment, claim int64) error {

@@ -17,7 +17,7 @@ type Brokers interface {
 	DeleteGroup(ctx context.Context, group string) error
 }
 
-// SpeedLayer is what is read and written of versions' positions, segments and rows; implemented by speedlayer.Store.
+// SpeedLayer reads and writes versions' positions, segments and rows; implemented by speedlayer.Store.
 type SpeedLayer interface {
 	sampling.Speed
 

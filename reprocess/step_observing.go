@@ -135,7 +135,7 @@ func (w *watch) noteChanges(ctx context.Context, tx *pg.Tx, st *ledger.State, r 
 	return nil
 }
 
-// backing is what the tries to flip back came to.
+// backing is the result of the attempts to flip back.
 type backing struct {
 	tried time.Time
 	pause time.Duration

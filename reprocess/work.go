@@ -5,7 +5,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// Work is what a Controller does under leases: it looks after deployments and answers requests.
+// Work holds the leased work of a Controller: it carries out deployments and answers requests.
 func (c *Controller) Work() []agent.Work {
 	return []agent.Work{
 		{Name: "deployment", Table: "kappactl.deployment", Open: ledger.NeedsController, Eager: true, Run: c.Control},

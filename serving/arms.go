@@ -13,7 +13,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// armViews are what stands beside a split view: the view of all arms and the function for one subject.
+// armViews are the objects beside a split view: the view of all arms and the function for one subject.
 type armViews struct {
 	view     job.ViewName
 	job      job.Name
@@ -25,7 +25,7 @@ func armsComment(name job.Name) string {
 	return fmt.Sprintf("kappactl: the arms of the experiment of job %s, each row with its version", name)
 }
 
-// selectArms is what stands at the name of the view of all arms.
+// selectArms finds the object that has the name of the view of all arms.
 const selectArms = `SELECT coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 	WHERE n.nspname = @schema AND c.relname = @name`
 

@@ -8,7 +8,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Contract is what readers of a serving view were promised, as kept in kappactl.job.contract.
+// Contract holds the promises to readers of a serving view, as kept in kappactl.job.contract.
 type Contract struct {
 	Columns []Column `json:"columns"`
 	Options []string `json:"options,omitempty"` // name=value

@@ -26,7 +26,7 @@ func New(c Config) *Store {
 	return &Store{config: c}
 }
 
-// queryer is what reading needs: a pg.DB, or the pgx transaction below it where a user's SQL must stay as it is.
+// queryer runs the statements that only read: a pg.DB, or the pgx transaction below it where a user's SQL must stay as it is.
 type queryer interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
@@ -74,7 +74,7 @@ const selectOwn = `SELECT c.relname::text AS name, coalesce(obj_description(c.oi
 const selectKnown = `SELECT coalesce(obj_description(p.oid, 'pg_proc'), '')
 	FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = @schema AND p.proname = @name AND p.pronargs = 0`
 
-// selectMembers lists the partitions of a batch table. The generation is what their names end with.
+// selectMembers lists the partitions of a batch table. Their names end with the generation.
 const selectMembers = `SELECT substr(c.relname::text, @prefix)::integer AS generation, i.inhdetachpending AS pending
 	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent JOIN pg_namespace n ON n.oid = p.relnamespace
 	WHERE n.nspname = @schema AND p.relname = @batch`

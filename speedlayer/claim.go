@@ -14,7 +14,7 @@ import (
 // share is this agent's part of a version's partitions. The live loop owns it.
 type share struct {
 	agents    int
-	extra     int       // taken beyond the share because nobody else did
+	extra     int       // taken beyond the share because no other agent took them
 	freeSince time.Time // since when partitions are without an owner although our share is full
 }
 
@@ -73,7 +73,7 @@ func (s *share) want(now time.Time, patience time.Duration, agents, fair, free, 
 	return free
 }
 
-// balance claims up to this agent's share of the partitions and gives up what is beyond it. looked says that there was something new to
+// balance claims up to this agent's share of the partitions and gives up what is beyond it. looked is true when there was something new to
 // go by. Nothing is in flight here.
 func (l *live) balance(ctx context.Context) (looked bool, err error) {
 	s, ok, err := l.shares(ctx)

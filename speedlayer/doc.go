@@ -17,7 +17,7 @@
 // (topic id, partition) order, checks claim, next and hold on the locked rows, and rolls back when one differs. A COMMIT
 // whose outcome is unknown is decided by claiming again, which waits for that transaction, never by a plain read.
 //
-// What goes wrong. A broker or database that is away is waited for. A gap in the log, a topic made anew, a record that
+// What goes wrong. A broker or database that is away is waited for. A gap in the log, a topic that was recreated, a record that
 // the query cannot take are faults: written beside the position or segment, under the claim, for the controller to
 // judge; the other partitions go on.
 //

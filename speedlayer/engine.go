@@ -152,7 +152,7 @@ func (e *Engine) look() time.Duration { return min(e.tick(), 100*time.Millisecon
 // after the lease they are no longer its own.
 func (e *Engine) idle() time.Duration { return max(e.config.Lease, time.Second) }
 
-// living are the agents to share the work with; none when they cannot be read: we share with nobody new.
+// living returns the agents to share the work with; none when they cannot be read: then we give no work to another agent.
 func (e *Engine) living(ctx context.Context) []string {
 	if e.Living == nil {
 		return []string{e.Agent}

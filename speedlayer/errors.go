@@ -13,7 +13,7 @@ import (
 // ErrSealed is a step of a replay asked for after the replay was sealed: another controller got ahead.
 var ErrSealed = errors.New("the replay is already sealed")
 
-// HeldError is a barrier that cannot be set because another one stands.
+// HeldError means that a barrier cannot be set because another one is in place.
 type HeldError struct {
 	Ref   job.Ref
 	By    string

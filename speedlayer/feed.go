@@ -45,7 +45,7 @@ func (f *feed) RecordBatch() arrow.RecordBatch { return f.current }
 // Record is the deprecated name of RecordBatch; the interface asks for it.
 func (f *feed) Record() arrow.RecordBatch { return f.current }
 
-// Err is what ended the feed early.
+// Err is the error that ended the feed early.
 func (f *feed) Err() error { return f.err }
 
 // drain takes what the statement left unread: an engine that sees that no row can pass does not read its input, but every

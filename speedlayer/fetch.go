@@ -16,7 +16,7 @@ import (
 
 const cannotFetch = "the broker does not answer a fetch"
 
-// fetchBytes is what a replay worker asks for at once: more costs memory, above all unpacked, and gains little.
+// fetchBytes is the size of one fetch request of a replay worker: more costs memory, above all unpacked, and gains little.
 const fetchBytes = 1 << 20
 
 // maxUnpacked is how many bytes a segment's records may have; a larger one is split where it has got to.

@@ -18,7 +18,7 @@ func faultOf(err error, wanted int64) job.Fault {
 	f := job.Fault{Detail: err.Error(), From: wanted, To: wanted}
 	switch {
 	case errors.As(err, &gap):
-		// Retention took [wanted, start); or the log was cut off and what it held in [end, wanted) will be written anew.
+		// Retention took [wanted, start); or the log was cut off and what it held in [end, wanted) will be written again.
 		f.Kind, f.From, f.To = job.FaultGap, gap.Wanted, gap.Start
 		if gap.Cut || gap.Wanted > gap.Start {
 			f.From, f.To = gap.End, gap.Wanted
@@ -37,7 +37,7 @@ func faultOf(err error, wanted int64) job.Fault {
 	return f
 }
 
-// passing says that a fault describes what the brokers say now. It ends when they say otherwise; every other fault ends when a person
+// passing reports whether a fault describes the brokers' present answer. It ends when that answer changes; every other fault ends when a person
 // says so.
 func passing(k job.FaultKind) bool { return k == job.FaultMissing || k == job.FaultRecreated }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 )
 
-// finder looks for the records of a batch that fails that fail alone. Its owner is that of the session and the decoder.
+// finder searches a failing batch for the records that fail alone. Its owner is that of the session and the decoder.
 type finder struct {
 	*run
 	session *query.Session

@@ -39,7 +39,7 @@ SELECT id, topic_id::text AS topic_id,
 	sqlGapBefore = `
 INSERT INTO kappactl.segment (job, number, topic_id, topic, partition, from_offset, to_offset, deadline, leader_epoch)
 SELECT job, number, topic_id, topic, partition, from_offset, @gone_from, deadline, leader_epoch FROM kappactl.segment WHERE id = @id`
-	// sqlGapTile stands for what is gone: a segment that is done and has no rows, so that segments still tile the range.
+	// sqlGapTile represents the lost records: a segment that is done and has no rows, so that segments still tile the range.
 	sqlGapTile = `
 INSERT INTO kappactl.segment (job, number, topic_id, topic, partition, from_offset, to_offset, state, rows, leader_epoch, done_at)
 SELECT job, number, topic_id, topic, partition, @gone_from, @gone_to, 'done', 0, -1, clock_timestamp() FROM kappactl.segment WHERE id = @id`
@@ -86,7 +86,7 @@ func (Store) AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string
 	return true, nil
 }
 
-// gapMoved is what was moved behind a gap: a position, or a segment of a replay. Counted reports that what is gone had been
+// gapMoved is one thing that was moved past a gap: a position, or a segment of a replay. Counted reports that what is gone had been
 // counted.
 type gapMoved struct {
 	Replayed    bool

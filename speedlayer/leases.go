@@ -88,7 +88,7 @@ UPDATE {segment} AS g SET reached = r.reached
   JOIN (SELECT id FROM {segment} WHERE id = ANY (@ids::bigint[]) ORDER BY id FOR UPDATE SKIP LOCKED) AS free ON free.id = r.id
  WHERE g.id = r.id AND g.claim = r.claim AND g.state = 'claimed' AND g.reached IS DISTINCT FROM r.reached`
 
-// note writes beside the segments how far they are read, for who looks on.
+// note writes how far each segment has been read, for status and watch.
 func (l *segmentLeases) note(ctx context.Context) error {
 	var ids, claims, reached []int64
 	for id, h := range l.snapshot() {

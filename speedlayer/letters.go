@@ -24,7 +24,7 @@ type DeadLetter struct {
 	At         time.Time
 }
 
-// Whole says that all of the value is kept.
+// Whole reports whether the complete value is kept.
 func (d DeadLetter) Whole() bool { return d.Size == int64(len(d.Payload)) }
 
 // Place names the record: topic/partition@offset.

@@ -57,7 +57,7 @@ type live struct {
 	differs chan struct{} // a look found that the rows are not what is held and known
 }
 
-// renewal is what a renewal found.
+// renewal is the result of one renewal.
 type renewal struct {
 	number int
 	asked  claims
@@ -154,7 +154,7 @@ func (l *live) loop(ctx context.Context) error {
 	return nil
 }
 
-// step commits what is in hand and writes the faults that nothing stands before. What fails is tried again.
+// step commits what is in hand and writes the faults that no uncommitted record precedes. What fails is tried again.
 func (l *live) step(ctx context.Context) {
 	err := l.flush(ctx)
 	if err == nil {
@@ -255,7 +255,7 @@ func comparePartitions(a, b job.Partition) int {
 	return int(a.ID) - int(b.ID)
 }
 
-// anyHeld says that a hold stopped us: its end is looked for often, because readers wait behind it.
+// anyHeld reports whether a hold stopped us. We poll for its end often, because readers wait for it.
 func (l *live) anyHeld() bool {
 	for _, o := range l.owned {
 		if o.hold != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// seen is what one look finds of a version that is followed.
+// seen is the state that one poll finds for a followed version.
 type seen struct {
 	standing
 	agents []string // that share the work; none: they cannot be read
@@ -19,7 +19,7 @@ type seen struct {
 	due    bool // a lease of ours has to be prolonged
 }
 
-// looks are what the versions that an agent follows ask once a tick, together: one statement reads for all of them, and another prolongs
+// looks are the polls of all versions that an agent follows, sent together once a tick: one statement reads for all of them, and another prolongs
 // their leases.
 type looks struct {
 	reads    *gather.Gather[job.Ref, seen]

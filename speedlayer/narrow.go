@@ -30,13 +30,13 @@ type narrowed struct {
 	refusals int
 }
 
-// alone says that the partition may not share a batch.
+// alone reports whether the partition must have a batch of its own.
 func (o *owned) alone() bool { return o.until > o.next }
 
 // triesOfOne is how often one record may be too much before it is a dead letter.
 const triesOfOne = 3
 
-// nextBatch is what to commit next: of all partitions that may share a batch, else of the one that waited longest.
+// nextBatch returns the partitions to commit next: of all partitions that may share a batch, else of the one that waited longest.
 func (l *live) nextBatch() []part {
 	now := l.Now()
 	var together, alone []*owned

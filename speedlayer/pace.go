@@ -86,7 +86,7 @@ type pacer struct {
 	took   int64 // of read, at last
 }
 
-// note looks at the database and writes what slows the replay down. workers share the time that brokers tell them to wait.
+// note checks the database and writes what slows the replay down. workers share the time that brokers tell them to wait.
 func (p *pacer) note(ctx context.Context, workers int) error {
 	now := p.Now()
 	if !p.last.IsZero() && now.Sub(p.last) < time.Second {

@@ -58,7 +58,7 @@ func (o *owned) stopAt(hold *int64) {
 }
 
 // rewind makes next the committed position: what lies below is dropped; when the records in hand do not reach up to it, or
-// begin above it, reading begins anew there.
+// begin above it, reading restarts there.
 func (o *owned) rewind(next int64) {
 	if next < o.next || next > o.read {
 		o.records, o.bytes, o.read, o.fault = nil, 0, next, job.Fault{}
@@ -102,10 +102,10 @@ func (o *owned) end() int64 {
 	return o.read
 }
 
-// pending says that there is something to commit.
+// pending reports whether there is something to commit.
 func (o *owned) pending() bool { return !o.halted && o.end() > o.next }
 
-// faulty says that a fault waits to be written and nothing stands before it.
+// faulty reports whether a fault waits to be written and no uncommitted record precedes it.
 func (o *owned) faulty() bool {
 	return !o.halted && o.fault.Kind != job.FaultNone && o.next == o.read
 }
@@ -120,7 +120,7 @@ func (o *owned) fetchable(bound int, archived bool) bool {
 	return o.fault.Kind == job.FaultNone && o.bytes < bound && (o.hold == nil || o.read < *o.hold)
 }
 
-// part is what one partition gives to a batch: the records of [from, to).
+// part is one partition's contribution to a batch: the records of [from, to).
 type part struct {
 	*owned
 	from, to int64
@@ -190,14 +190,14 @@ type lockedRow struct {
 	Epoch int // mode lambda: the epoch of the rows that a commit writes
 }
 
-// outcome is what a locked row says about a part that wants to commit.
+// outcome is the state of a locked position row, for a part that is to be committed.
 type outcome int
 
 const (
 	fits    outcome = iota
 	lost            // another worker has the partition
 	moved           // the position is not where the part begins
-	tooFar          // a hold stands before the part's end
+	tooFar          // a hold is below the part's end
 	faulted         // a fault was written beside it
 )
 

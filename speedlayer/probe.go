@@ -36,7 +36,7 @@ func (r *run) blamed(err error) format.Reject {
 	return format.Reject{Reason: reasonQuery, Detail: r.compiled.Explain(err)}
 }
 
-// probe runs the statement over records and drops its rows. A *dataError is what these records raise by themselves, in the
+// probe runs the statement over records and drops its rows. A *dataError is an error that these records raise by themselves, in the
 // engine or when PostgreSQL reads their values; what is stored already does not count.
 func (r *run) probe(ctx context.Context, s *query.Session, d *format.Decoder, records []*kgo.Record) error {
 	in := &feed{schema: d.Schema(), pull: batches(d, records, nil)}
@@ -63,13 +63,13 @@ func (r *run) probe(ctx context.Context, s *query.Session, d *format.Decoder, re
 	return nil
 }
 
-// ofData says that a probe failed because of what the records hold.
+// ofData reports whether a probe failed because of the records' contents.
 func ofData(err error) bool {
 	var data *dataError
 	return errors.As(err, &data)
 }
 
-// costly says that a statement needed more than it may have: memory, rows or time.
+// costly reports whether a statement exceeded its limit of memory, rows or time.
 func costly(err error) bool {
 	var resource *query.ResourceError
 	return errors.As(err, &resource) && resource.Costly

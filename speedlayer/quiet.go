@@ -27,7 +27,7 @@ func newQuiet(log *slog.Logger, now func() time.Time) *quiet {
 	return &quiet{log: log, now: now, seen: map[string]*trouble{}}
 }
 
-// warn says that what happened, with err and args, unless it was said within the last minute.
+// warn logs what with err and args, unless the same was logged within the last minute.
 func (q *quiet) warn(what string, err error, args ...any) {
 	q.mu.Lock()
 	now := q.now()
@@ -51,7 +51,7 @@ func (q *quiet) warn(what string, err error, args ...any) {
 	q.log.Warn(what, args...)
 }
 
-// over says that what was said before is over, so that the next time is a first time again.
+// over marks a logged condition as ended, so that its next occurrence is logged at once.
 func (q *quiet) over(what string) {
 	q.mu.Lock()
 	_, known := q.seen[what]

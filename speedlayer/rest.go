@@ -13,7 +13,7 @@ import (
 // the end of its logs is watched for it together with that of others (tails). One that has just been taken up rests from the start.
 const restAfter = 10 * time.Second
 
-// mayRest says that there is nothing to do but to wait for records: all is read and committed, nothing is wrong and nothing is held.
+// mayRest reports whether there is nothing to do but wait for records: all is read and committed, nothing is wrong and nothing is held.
 func (l *live) mayRest() bool {
 	if l.doubt || l.bed == nil && l.Now().Sub(l.active) < l.restAfter {
 		return false

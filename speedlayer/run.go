@@ -147,7 +147,7 @@ func (r *run) loop(ctx context.Context) error {
 	}
 }
 
-// mostLooks is after how many looks of the next replay in the queue one far behind looks again.
+// mostLooks is the largest number of polls by the next replay in the queue before one far behind polls again.
 const mostLooks = 20
 
 // errMoved ends a mode because the version asks for another one.

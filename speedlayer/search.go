@@ -17,7 +17,7 @@ const (
 	reasonIndex = "index_value_too_long"
 )
 
-// search looks for the records of a failed batch that fail alone: they are dead letters of the same batch, which is then
+// search finds the records of a failed batch that fail alone: they become dead letters of the same batch, which is then
 // tried again. When every record passes alone, the next batch is half as long, until one record is left that cannot be
 // merged with what is stored: it stops its partition.
 func (l *live) search(ctx context.Context, parts []part, cause *dataError) error {

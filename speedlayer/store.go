@@ -110,7 +110,7 @@ WITH positions AS (DELETE FROM kappactl.position WHERE job = @job AND number = @
      builds AS (DELETE FROM kappactl.batch_segment WHERE job = @job AND number = @number)
 DELETE FROM kappactl.segment WHERE job = @job AND number = @number`
 
-// lettersStay is how long the dead letters of a version stay after its end: who looks at why it failed needs them.
+// lettersStay is how long the dead letters of a version stay after its end: they are needed to find out why it failed.
 const lettersStay = "7 days"
 
 const sqlOldLetters = `

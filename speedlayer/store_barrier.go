@@ -68,7 +68,7 @@ SELECT 1 FROM kappactl.position WHERE hold_by = @by ORDER BY topic_id, partition
 SELECT coalesce(bool_and(next = hold AND hold_until > clock_timestamp()), false) FROM kappactl.position WHERE hold_by = @by`
 )
 
-// Reached says that every row that by holds stands at its hold and that no hold of it has expired. With lock the rows
+// Reached reports whether every row that by holds has reached its hold and no hold of it has expired. With lock the rows
 // stay locked until the transaction ends, so that the answer stays true.
 func (Store) Reached(ctx context.Context, db pg.DB, by string, lock bool) (bool, error) {
 	args := pgx.NamedArgs{"by": by}

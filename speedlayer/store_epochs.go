@@ -8,7 +8,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// epochPages is how many pages of a table one statement of DropEpochs looks at.
+// epochPages is the number of table pages that one statement of DropEpochs scans.
 const epochPages = 2_000
 
 // DropEpochs deletes the rows of a version's table whose epoch is older than the given one, and returns how many. Nobody

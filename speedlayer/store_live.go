@@ -52,7 +52,7 @@ SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault, epoch,
 SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault, epoch,
        CASE WHEN hold_until > clock_timestamp() THEN hold END AS hold
   FROM kappactl.position AS r WHERE ` + whereListed
-	// sqlHeld reads without a lock what is held; due says that the lease has to be prolonged.
+	// sqlHeld reads the held partitions without a lock; due is true when the lease has to be renewed.
 	sqlHeld = `
 SELECT ` + heldColumns + `, lease < clock_timestamp() + @fresh::interval AS due
   FROM kappactl.position AS r WHERE r.owner = @owner AND ` + whereClaims + ` ORDER BY topic_id, partition`
@@ -92,13 +92,13 @@ func (c claims) args(ref job.Ref) pgx.NamedArgs {
 	return args
 }
 
-// claimPositions takes up to n positions of the version that nobody holds and args do not shun.
+// claimPositions takes up to n positions of the version that have no owner and that args do not exclude.
 func (r *run) claimPositions(ctx context.Context, n int, args pgx.NamedArgs) ([]heldPosition, error) {
 	return pg.Claim[heldPosition](ctx, r.Pool, leasedPosition, r.Agent, r.config.Lease, n, whereVersion+notShunned, args)
 }
 
 // reclaim gives up what is held and claims it again, which waits for a commit of ours that may still be in flight. What
-// is missing in the answer was lost. Whatever claim of ours stands in the rows is given up: an earlier reclaim may have
+// is missing in the answer was lost. Any claim of ours in those rows is given up: an earlier reclaim may have
 // happened without our knowing.
 func (r *run) reclaim(ctx context.Context, held claims) (got []heldPosition, err error) {
 	args := held.args(r.ref)
@@ -201,7 +201,7 @@ func (r *run) readRows(ctx context.Context, db pg.DB, sql string, args pgx.Named
 	return out, err
 }
 
-// batch is what one live transaction writes.
+// batch holds the writes of one live transaction.
 type batch struct {
 	parts   []part
 	rows    *table
@@ -344,7 +344,7 @@ type mergeError struct {
 func (e *mergeError) Error() string { return fmt.Sprintf("merge %d rows: %v", e.rows, e.err) }
 func (e *mergeError) Unwrap() error { return e.err }
 
-// writeFault writes a fault beside a position, if it is still held and still there. done says that it stands.
+// writeFault writes a fault beside a position, if the claim is still held and the position has not moved. done is true when the fault was written.
 func (r *run) writeFault(ctx context.Context, o *owned) (done bool, err error) {
 	args := refArgs(r.ref)
 	args["topic_id"], args["partition"], args["claim"], args["next"] = o.partition.TopicID.String(), o.partition.ID, o.claim, o.next

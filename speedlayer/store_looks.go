@@ -51,7 +51,7 @@ func (e *Engine) lookArgs(refs []job.Ref) pgx.NamedArgs {
 	return pgx.NamedArgs{"jobs": jobs, "numbers": numbers, "owner": e.Agent}
 }
 
-// lookRow is what sqlLooks finds of a version.
+// lookRow is the row that sqlLooks returns for a version.
 type lookRow struct {
 	Job      string
 	Number   int
@@ -65,10 +65,10 @@ type lookRow struct {
 	LeftOver *float64 // seconds of the lease of ours that ends first; nil: we have none
 }
 
-// expires says that a lease of ours ends within d.
+// expires reports whether a lease of ours ends within d.
 func (r lookRow) expires(d time.Duration) bool { return r.LeftOver != nil && *r.LeftOver < d.Seconds() }
 
-// readAll looks at versions, in the order of refs. One that is gone is retired.
+// readAll reads the state of versions, in the order of refs. One that is gone is retired.
 func (e *Engine) readAll(ctx context.Context, refs []job.Ref) ([]seen, error) {
 	agents := e.living(ctx)
 	rows, err := pg.Structs[lookRow](ctx, e.Pool, sqlLooks, e.lookArgs(refs))

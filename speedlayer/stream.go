@@ -21,7 +21,7 @@ const (
 	maxLetters   = 32 << 20 // bytes of a segment's dead letters in memory; with more the segment is split
 )
 
-// tally is what a stream has read. Its owner is the decoding goroutine; others read it when the stream has ended.
+// tally counts the records and bytes that a stream has read. Its owner is the decoding goroutine; others read it when the stream has ended.
 type tally struct {
 	reached int64 // everything below was delivered
 	epoch   int32
@@ -159,7 +159,7 @@ func (s *stream) pass(ctx context.Context, c *typed.Chunk) error {
 	return s.give(ctx, c.Batch)
 }
 
-// full says that a batch should be handed on.
+// full reports whether a batch should be handed on.
 func full(d *format.Decoder) bool { return d.Len() >= batchRecords || d.Size() >= batchBytes }
 
 func (s *stream) append(rec *kgo.Record) *format.Reject {

@@ -33,7 +33,7 @@ type mark struct {
 	epoch int32
 }
 
-// bed is what is watched for one version.
+// bed holds the partitions that are watched for one version.
 type bed struct {
 	topics []string
 	marks  map[job.Partition]mark
@@ -172,7 +172,7 @@ func endsOf(ctx context.Context, admin *kafka.Admin, names []string) ([]job.Part
 	return facts, nil
 }
 
-// quiet says that nothing of what is watched is to be read, by the facts of the partitions.
+// quiet reports whether no watched partition has records to read.
 func (b *bed) quiet(found map[job.Partition]job.PartitionFacts) bool {
 	for p, m := range b.marks {
 		f, ok := found[p]

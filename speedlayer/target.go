@@ -9,7 +9,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// target is what segments are read into: the table of a version, or one generation of its batch layer. The segments of
+// target receives the rows of segments: the table of a version, or one generation of its batch layer. The segments of
 // generations have a table of their own, since much reads those of a version's replay by job and number alone.
 type target struct {
 	ref        job.Ref

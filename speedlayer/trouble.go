@@ -32,7 +32,7 @@ ON CONFLICT (job, number, agent) DO UPDATE SET at = excluded.at, trouble = exclu
 	sqlTroubleOver = `UPDATE kappactl.pace SET trouble = '{}' WHERE job = @job AND number = @number AND agent = @agent`
 )
 
-// work is what a run does again and again.
+// work is one kind of work that a run repeats.
 type work string
 
 const (
@@ -97,7 +97,7 @@ func (t *troubles) none() {
 	clear(t.of)
 }
 
-// due is what to write now: the failure that lasts longest. Zero with changed: that there is none.
+// due returns the failure to write now: the one that has lasted longest. Zero with changed means that none is left.
 func (t *troubles) due(now time.Time) (why reason.Reason, changed bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

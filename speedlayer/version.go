@@ -36,7 +36,7 @@ type version struct {
 	schema   string // of the version table and of staging
 }
 
-// standing is what the controller wants of a version.
+// standing is the work that the controller wants done on a version.
 type standing struct {
 	Phase   string
 	Paused  bool
@@ -45,7 +45,7 @@ type standing struct {
 	Before  int           // replays before this one in the queue, while it is one
 }
 
-// mode is what a standing asks of an agent.
+// mode is the work that a standing asks of an agent.
 type mode int
 
 const (

@@ -177,7 +177,7 @@ func (w *worker) close() {
 	}
 }
 
-// one claims a segment and replays it. found says that there was one to claim.
+// one claims a segment and replays it. found is true when there was one to claim.
 func (w *worker) one(ctx context.Context) (found bool, err error) {
 	if err := acquire(ctx, w.workers); err != nil {
 		return false, err

@@ -105,7 +105,7 @@ func Simulate(p Plan, number int) (Run, error) {
 	return s.out, nil
 }
 
-// batch draws the rewards of one batch, looks at them, and moves the weights.
+// batch draws the rewards of one batch, evaluates them, and moves the weights.
 func (s *state) batch(n int) (Step, error) {
 	ppm := policy.PPM(s.weights)
 	drawn := s.draw(n, policy.Cuts(ppm))
@@ -185,7 +185,7 @@ func (s *state) enough(subjects float64) bool {
 	return true
 }
 
-// test looks at an A/B test.
+// test evaluates an A/B test.
 func (s *state) test(step *Step) {
 	for _, t := range s.total[1:] {
 		e, _ := policy.Stratified(s.total[:1], []policy.Tally{t})
@@ -197,7 +197,7 @@ func (s *state) test(step *Step) {
 	}
 }
 
-// adapt moves the weights and looks at a bandit.
+// adapt moves the weights and evaluates a bandit.
 func (s *state) adapt(step *Step) error {
 	arms := s.posteriors()
 	best, err := policy.BestProbabilities(arms)

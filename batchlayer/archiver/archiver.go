@@ -39,7 +39,7 @@ type Deps struct {
 type Config struct {
 	Temp   string        // folder of files that are being written
 	Memory int           // bytes of records in memory over all partitions, about; default 64 MiB
-	Look   time.Duration // between two looks at what is wanted, default 5 s
+	Look   time.Duration // interval between two polls of the wanted archives, default 5 s
 	// KeepReplaced is how long files stay that were merged into others, default 7 days.
 	KeepReplaced time.Duration
 }
@@ -58,7 +58,7 @@ type Archiver struct {
 	mu        sync.Mutex
 	interrupt context.CancelFunc // ends the Fetch under way; guarded by mu
 
-	// Owned by the goroutine that looks.
+	// Owned by the goroutine that polls.
 	late  map[job.Partition]bool // warned of
 	grown map[job.TopicID]grown  // how the logs of topics that are bounded by size grow
 
@@ -93,7 +93,7 @@ func (a *Archiver) Work() agent.Work {
 	}
 }
 
-// Host reads the partitions that Run has joined, and looks at what is wanted, until ctx ends. It has no error of its own.
+// Host reads the partitions that Run has joined, and polls the wanted archives, until ctx ends. It has no error of its own.
 func (a *Archiver) Host(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error {

@@ -12,7 +12,7 @@ import (
 	"github.com/kappactl/kappactl/internal/kafka"
 )
 
-// tick is how long the reader waits when it has nothing to fetch, before it looks again at what is due.
+// tick is how long the reader waits when it has nothing to fetch, before it checks again what is due.
 const tick = 250 * time.Millisecond
 
 // read fetches until ctx ends.

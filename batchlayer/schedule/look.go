@@ -24,7 +24,7 @@ type Deps struct {
 	Clock func(context.Context, pg.DB) (time.Time, error)
 }
 
-// Config is how often a Scheduler looks. Zero fields mean the defaults set in New.
+// Config sets how often a Scheduler polls. Zero fields mean the defaults set in New.
 type Config struct {
 	Look   time.Duration // at the ticks, default 1 s
 	Follow time.Duration // at the job files, default 3 s
@@ -51,7 +51,7 @@ func New(d Deps, c Config) *Scheduler {
 // lookLimit is how long one look may take.
 const lookLimit = 30 * time.Second
 
-// Run looks until ctx ends. It has no error of its own.
+// Run polls until ctx ends. It returns ctx's error only.
 func (s *Scheduler) Run(ctx context.Context) error {
 	retry.Every(ctx, s.config.Look, lookLimit, s.Look, func(err error) { s.Log.Warn("look at schedules", "error", err) })
 	return nil

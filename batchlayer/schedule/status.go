@@ -45,7 +45,7 @@ type Status struct {
 type Run struct {
 	ScheduledFor time.Time     `json:"scheduled_for"`
 	State        State         `json:"state"`
-	Together     int           `json:"together"` // how many it stands for
+	Together     int           `json:"together"` // the number of ticks it represents
 	Request      *int64        `json:"request"`  // of a skipped one: the run that was under way
 	StartedAt    *time.Time    `json:"started_at"`
 	EndedAt      *time.Time    `json:"ended_at"`  // null: it is under way, or does not run

@@ -120,7 +120,7 @@ func (r row) policy() Policy {
 	return Policy{Missed: r.Missed, Overlap: r.Overlap, MissedAfter: time.Duration(r.MissedAfter) * time.Microsecond}
 }
 
-// lock locks the schedules that are not paused and that no other agent looks at, with their jobs, to which ticks refer:
+// lock locks the schedules that are not paused and not locked by another agent, with their jobs, to which ticks refer:
 // a transaction that has locked a job and then changes its schedule is not waited for.
 func lock(ctx context.Context, tx *pg.Tx) ([]row, error) {
 	rows, err := pg.Structs[row](ctx, tx, `SELECT s.job, w.number, s.expression, s.zone, s.missed, s.overlap,

@@ -141,7 +141,7 @@ const (
 	glanceEvery = 100 * time.Millisecond
 )
 
-// host looks for work every Poll, and when there is a new request, until ctx ends. Then it drains.
+// host polls for work every Poll, and when there is a new request, until ctx ends. Then it drains.
 func (a *Agent) host(ctx context.Context) error {
 	h := newHosting(a)
 	for ctx.Err() == nil {

@@ -43,7 +43,7 @@ type Figure struct {
 	text  func(v float64) string
 }
 
-// Cell is a figure of a way as text; median and range. missing stands where the way has no such thing.
+// Cell is a figure of a way as text; median and range. missing is printed where the way has no such figure.
 func (f Figure) Cell(rounds []Measure, missing string) string {
 	s, found := f.Spread(rounds)
 	switch {

@@ -71,7 +71,7 @@ func (p program) run(ctx context.Context, result any, args ...string) error {
 	return nil
 }
 
-// used is what an agent took from its start to its end.
+// used holds the resources that an agent used from its start to its end.
 type used struct {
 	cpu     float64 // seconds
 	fetched int64   // bytes of fetch answers

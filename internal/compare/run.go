@@ -19,7 +19,7 @@ type Ends interface {
 	Offsets(ctx context.Context, topics []string) ([]job.PartitionFacts, error)
 }
 
-// Config is what to compare, and with what.
+// Config names the things to compare, and the tools to compare them with.
 type Config struct {
 	Program string   // this binary
 	Args    []string // flags that reach the servers

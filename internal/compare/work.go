@@ -227,7 +227,7 @@ func (w *work) verify(ctx context.Context) error {
 	return err
 }
 
-// watchPeak looks at the sizes of the tables until stop is called, then sends the largest sum.
+// watchPeak polls the sizes of the tables until stop is called, then sends the largest sum.
 func (w *work) watchPeak(ctx context.Context) (peak <-chan int64, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	out := make(chan int64, 1)

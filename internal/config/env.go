@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Env is what Load sees of the process and the machine.
+// Env is the part of the process and the machine that Load reads.
 type Env struct {
 	Getenv  func(string) string
 	Dir     string // working folder

@@ -66,7 +66,7 @@ func hookURL(text string) (string, error) {
 	return text, nil
 }
 
-// hookRules refuses two hooks of one name: the name is what deliveries are remembered under.
+// hookRules refuses two hooks of one name: deliveries are recorded under the name.
 func (f *file) hookRules() {
 	seen := map[string]bool{}
 	for _, h := range f.common.Hooks {

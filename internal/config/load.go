@@ -156,7 +156,7 @@ func fromPG(s *Settings, e Env) {
 	}
 }
 
-// check looks at the settings as a whole.
+// check validates the settings as a whole.
 func (s *Settings) check() error {
 	if s.Agent.Heartbeat >= s.Agent.Lease {
 		return usage(fmt.Sprintf("agent.heartbeat (%s, from %s) is not shorter than agent.lease (%s, from %s)",

@@ -73,6 +73,6 @@ type Agent struct {
 	Replays   int           // versions that replay at once, over all agents
 	Lease     time.Duration // after it other agents take over
 	Heartbeat time.Duration
-	Poll      time.Duration // how often it looks for work
+	Poll      time.Duration // interval between two polls for work
 	Log       string        // json or text
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Client is what a TLS client needs, or nil without TLS. A new client certificate in the files is used from the next
+// Client returns the configuration of a TLS client, or nil without TLS. A new client certificate in the files is used from the next
 // connection on. An error names the file and the setting.
 func (t TLS) Client() (*tls.Config, error) {
 	if !t.Enabled {

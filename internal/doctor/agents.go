@@ -10,7 +10,7 @@ import (
 	"github.com/kappactl/kappactl/internal/hooks"
 )
 
-// SameHooks is what to do about agents whose hooks differ.
+// SameHooks is the advice for agents whose hooks differ.
 const SameHooks = "give every agent the same agent.hooks and agent.webhooks, and restart those that lack them"
 
 // HookDifferences returns where living agents have different hooks, one phrase for each hook.

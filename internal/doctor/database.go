@@ -17,7 +17,7 @@ import (
 // clockLimit is how far the clocks of this machine and the database may be apart before lags and leases are odd.
 const clockLimit = 2 * time.Second
 
-// database opens the database and looks at the server, the role, the way there and the clock.
+// database opens the database and examines the server, the role, the connection and the clock.
 func (e *examination) database(ctx context.Context) bool {
 	const check = "database"
 	short, cancel := context.WithTimeoutCause(ctx, patience, e.TimeLimit)
@@ -60,7 +60,7 @@ func (e *examination) server(facts serverFacts, direct bool) {
 	}
 	switch {
 	case !facts.Temporary && !facts.Asks:
-		e.note("temporary tables", OK, "", "role %s may not make them and needs none: it only looks", facts.Role)
+		e.note("temporary tables", OK, "", "role %s may not make them and needs none: it only reads", facts.Role)
 	case !facts.Temporary:
 		e.note("temporary tables", Warning,
 			fmt.Sprintf("GRANT TEMPORARY ON DATABASE %s TO %s", pg.Ident(facts.Database), pg.Ident(facts.Role)),
@@ -77,7 +77,7 @@ func (e *examination) server(facts serverFacts, direct bool) {
 	}
 }
 
-// checks looks at the role that checks run as, when the settings have one.
+// checks examines the role that checks run as, when the settings have one.
 func (e *examination) checks(ctx context.Context) {
 	const check = "role of checks"
 	if e.settings.Checks.Role == "" {
@@ -105,7 +105,7 @@ func (e *examination) checks(ctx context.Context) {
 	}
 }
 
-// sessions notes what is set for the sessions of the role and stands in the way.
+// sessions notes settings of the role's sessions that get in the way.
 func (e *examination) sessions(facts serverFacts) {
 	set := func(name, value string) string {
 		return fmt.Sprintf("ALTER ROLE %s IN DATABASE %s SET %s = %s", pg.Ident(facts.Role), pg.Ident(facts.Database), name,

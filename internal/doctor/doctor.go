@@ -35,7 +35,7 @@ type Finding struct {
 	Next   *string `json:"next"` // what to do; nil: nothing
 }
 
-// Deps is what an examination works with.
+// Deps holds the connections and settings that an examination uses.
 type Deps struct {
 	Settings func() (config.Settings, error)
 	// Database opens the database of the settings.
@@ -69,7 +69,7 @@ type examination struct {
 	facts    serverFacts
 }
 
-// Examine looks at one thing after the other. It leaves out what depends on something that does not work.
+// Examine examines one thing after the other. It skips everything that depends on something that does not work.
 func Examine(ctx context.Context, d Deps) []Finding {
 	e := &examination{Deps: d, findings: []Finding{}}
 	defer e.close()

@@ -61,7 +61,7 @@ func (e *examination) retention(ctx context.Context, s status.Job) {
 	e.compareLog(ctx, check, ref, logFacts{facts, positions, kept, layout.Keep})
 }
 
-// logFacts are what a log holds, where a version stands in it, and where the time begins that the version keeps.
+// logFacts holds the range of a log, the version's position in it, and the offset where the time that the version keeps begins.
 type logFacts struct {
 	topics    []job.TopicFacts
 	positions []job.Position
@@ -114,7 +114,7 @@ func (e *examination) compareLog(ctx context.Context, check string, ref job.Ref,
 	e.note(check, OK, "", "holds all that %s covers%s", ref, of)
 }
 
-// cure is what makes the log cover the version, or the loss bearable.
+// cure names the setting that makes the log cover the version, or the command that accepts the loss.
 func (f logFacts) cure() string {
 	const otherwise = "keep the log for longer, or accept it at the deploy"
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// serverFacts is what the database says about itself and about us.
+// serverFacts holds facts about the server and our session.
 type serverFacts struct {
 	Version   int
 	Printed   string
@@ -61,7 +61,7 @@ func readServer(ctx context.Context, pool *pg.Pool) (facts serverFacts, direct b
 	return facts, direct, err
 }
 
-// selectUse is what our role is to the control schema: that of its agents, one that asks them, or one that looks.
+// selectUse finds how our role may use the control schema: as an agent, as a client that makes requests, or read-only.
 const selectUse = `SELECT coalesce(pg_has_role(current_user, a.oid, 'USAGE'), true) AS agents, coalesce(a.rolname, '')
 	AS agent,
 	has_any_column_privilege('kappactl.request', 'INSERT') AS asks
@@ -76,7 +76,7 @@ func readUse(ctx context.Context, pool *pg.Pool, facts *serverFacts) {
 	}
 }
 
-// checksFacts is what checks.role, and our role with it, may do.
+// checksFacts holds the rights of checks.role, and of our role on it.
 type checksFacts struct {
 	Known     bool
 	Member    bool   // our role may take it

@@ -8,7 +8,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
-// Replay is what is replayed and what that costs. nil means unknown.
+// Replay holds the ranges to replay and their cost. nil means unknown.
 type Replay struct {
 	Start      string      `json:"start"`
 	Partitions []Partition `json:"partitions"`
@@ -28,7 +28,7 @@ type Replay struct {
 	DiskBytes    *int64 `json:"disk_bytes"`
 	StagingBytes *int64 `json:"staging_bytes"`
 	WALBytes     *int64 `json:"wal_bytes"`
-	// DiskFree is what PostgreSQL's disk has left; null when it cannot be seen from here, and DiskUnknown says why.
+	// DiskFree is the free space of PostgreSQL's disk, in bytes; null when it cannot be seen from here, and DiskUnknown says why.
 	DiskFree    *int64 `json:"disk_free_bytes"`
 	DiskUnknown string `json:"disk_unknown,omitempty"`
 	// RecordsPerSecond is that of one worker, and ETAFrom where it comes from: "earlier replay" or "sample".
@@ -46,7 +46,7 @@ type Partition struct {
 	To        int64  `json:"to"`
 }
 
-// Topic is what a topic keeps, and for how long.
+// Topic holds the records that a topic keeps, and its retention.
 type Topic struct {
 	Topic          string `json:"topic"`
 	RetentionMS    int64  `json:"retention_ms"`    // -1: kept without a limit

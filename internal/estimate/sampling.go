@@ -27,7 +27,7 @@ const (
 	probe = 400
 )
 
-// Sources is what a sample is read from and measured with.
+// Sources holds the topics, the archive and the query that a sample is read and measured with.
 type Sources struct {
 	Brokers kafka.Config
 	Merging func(context.Context) mergecheck.Deps

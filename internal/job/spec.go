@@ -52,7 +52,7 @@ const (
 	PromoteAuto   PromoteMode = "auto"
 )
 
-// Source is what a job reads.
+// Source describes the records that a job reads.
 type Source struct {
 	Topics  []string `json:"topics"`
 	Format  string   `json:"format"`

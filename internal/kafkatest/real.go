@@ -22,7 +22,7 @@ var shared struct {
 	err    error
 }
 
-// errNoJava says that this machine cannot run a real broker.
+// errNoJava means that this machine cannot run a real broker.
 var errNoJava = errors.New("a real Kafka broker needs Java 17 and, for its first installation, Maven")
 
 // launcherMissing is the exit code of kafka.sh when Java or Maven is missing.

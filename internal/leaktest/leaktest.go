@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the tests of a package, looks for goroutines that are left and exits. run is m.Run, or ends the servers that
+// Main runs the tests of a package, checks for leaked goroutines and exits. run is m.Run, or ends the servers that
 // the tests have started too: their goroutines would be found.
 //
 //	func TestMain(m *testing.M) { leaktest.Main(func() int { defer kafkatest.Stop(); return pgtest.Run(m) }) }

@@ -23,7 +23,7 @@ func newVersions(s schema) (versions, error) {
 	return versions{Store: store, table: table}, nil
 }
 
-// TableExists looks for the table by its quoted name.
+// TableExists reports whether a table of this quoted name exists.
 func (v versions) TableExists(ctx context.Context, db database.DBTxConn) (exists bool, err error) {
 	err = db.QueryRowContext(ctx, `SELECT to_regclass($1) IS NOT NULL`, v.table).Scan(&exists)
 	return exists, err

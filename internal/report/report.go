@@ -49,7 +49,7 @@ type Report struct {
 	PreviousFile string `json:"previous_file"`
 }
 
-// Plan is what the version would read, and how it differs from the live version.
+// Plan holds the ranges that the version would read, and its differences from the live version.
 type Plan struct {
 	Changes    []job.Change `json:"changes"`
 	Partitions []Range      `json:"partitions"` // empty once the version is retired

@@ -17,7 +17,7 @@ func Keys(id, secret string) func(context.Context) (string, string, error) {
 	return func(context.Context) (string, string, error) { return id, secret, nil }
 }
 
-// Fault is what a Proxy does with a request.
+// Fault is a fault that a Proxy injects into a request.
 type Fault int
 
 // The faults.

@@ -15,7 +15,7 @@ import (
 // Patience is how long a sample waits for brokers that return nothing before it ends with what it has.
 const Patience = 5 * time.Second
 
-// Piece is what was read from one partition: an offset range and its committed records.
+// Piece is the sample of one partition: an offset range and its committed records.
 type Piece struct {
 	job.Partition
 	job.Range

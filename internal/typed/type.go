@@ -14,7 +14,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// Total is what Type has made.
+// Total counts the files that Type has written.
 type Total struct {
 	Files    int64 `json:"files"`
 	Records  int64 `json:"records"`

@@ -35,7 +35,7 @@ type Report struct {
 	Partitions  []Partition `json:"partitions"`
 }
 
-// Partition is what was read from one partition.
+// Partition is the range that was read from one partition.
 type Partition struct {
 	Topic     string      `json:"topic"`
 	Partition int32       `json:"partition"`

@@ -8,7 +8,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// span is what the version covers of one partition, and what the comparison found there.
+// span is the range of one partition that the version covers, with the result of its comparison.
 type span struct {
 	job.Partition
 	job.Range                // offsets whose effect is in the table

@@ -60,7 +60,7 @@ func sharedColumns(live, candidate job.Layout) []string {
 	return out
 }
 
-// lostColumn looks for one value in each version. Only a column without values is read completely.
+// lostColumn searches each version for one value. Only a column without values is read completely.
 func lostColumn(ctx context.Context, tx *pg.Tx, column, live, candidate string) (lost bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, nullsTimeout+slack)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 )
 
-// adoptedKeep is how long an adopted version is what readers may go back to after the first promote: keep_old's default.
+// adoptedKeep is the rollback window of an adopted version after the first promote: keep_old's default.
 const adoptedKeep = 24 * time.Hour
 
 // InsertAdopted writes the job, version 0, which is live from here on, and its deployment, which has ended.

@@ -44,7 +44,7 @@ func (w *PendingChange) keepFrom(ctx context.Context, tx *pg.Tx, ref job.Ref) er
 	return Wrap(err, "encode layout of %s", ref)
 }
 
-// PendingChange is what a deployment of the live version's own hash puts in place of its spec, in the transaction that writes the view.
+// PendingChange replaces the spec of the live version when its own hash is deployed, in the transaction that writes the view.
 type PendingChange struct {
 	Spec    json.RawMessage `json:"spec"`
 	Layout  json.RawMessage `json:"layout"`

@@ -24,7 +24,7 @@ func Hopeless(err error) (Answer, bool) {
 	return Answer{}, false
 }
 
-// WayOut is what ends a fault of a version that readers see or may go back to.
+// WayOut is a command that ends a fault of a version that readers see or may go back to.
 func WayOut(ref job.Ref, p job.Partition, f job.Fault) reason.Reason {
 	switch {
 	case f.Kind == job.FaultMissing, f.Kind == job.FaultRecreated:

@@ -282,7 +282,7 @@ func ResumeDeployment(ctx context.Context, tx *pg.Tx, id int64, d NewDeployment)
 	return Wrap(err, "resume deployment %d", id)
 }
 
-// EndWindowsOver ends the windows in which readers could have gone back to a version that is retired. Whoever looks after such a deployment
+// EndWindowsOver ends the windows in which readers could have gone back to a version that is retired. The agent that carries out such a deployment
 // settles it, and says what its checks came to.
 func EndWindowsOver(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
 	_, err := tx.Exec(ctx, `UPDATE kappactl.deployment SET observe_until = clock_timestamp()

@@ -1,6 +1,6 @@
 package ledger
 
-// EventKind is what an event in the history of a job is about. The kinds are part of the JSON output: they are added and
+// EventKind is the kind of an event in the history of a job. The kinds are part of the JSON output: they are added and
 // never renamed.
 type EventKind string
 

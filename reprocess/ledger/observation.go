@@ -118,7 +118,7 @@ func SetVerdict(ctx context.Context, db pg.DB, st *State, j readiness.Judgement,
 	return nil
 }
 
-// SeedRow is what an earlier controller saw last of a partition.
+// SeedRow is the last observation of a partition by an earlier controller.
 type SeedRow struct {
 	TopicID    string
 	Topic      string

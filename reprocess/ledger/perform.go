@@ -40,7 +40,7 @@ func Perform(ctx context.Context, pool *pg.Pool, log *slog.Logger, request, clai
 		limited, cancel := context.WithTimeout(ctx, SlowLock) // the server may be what does not answer
 		defer cancel()
 		if noted := a.NoteTrouble(limited, pool, reason.TriedAgain(pg.Cause(err))); noted != nil {
-			log.Info("a request fails and nobody can be told", "request", r.ID, "error", noted)
+			log.Info("the failure of a request cannot be recorded", "request", r.ID, "error", noted)
 		}
 		return err
 	}

@@ -28,7 +28,7 @@ func ReplayRate(ctx context.Context, db pg.DB, name job.Name) (*float64, error) 
 	return rate, nil
 }
 
-// Awaited is what a version waits for between two passes, besides the tick: a query that is true once it has happened. Empty is nothing
+// Awaited is a condition that a version waits for between two passes, besides the tick: a query that is true once it has happened. Empty is nothing
 // but the tick.
 type Awaited string
 

@@ -66,7 +66,7 @@ type Args struct {
 	Stale                bool   `json:"stale,omitempty"`     // rollback: to a version that is behind
 	Now                  bool   `json:"now,omitempty"`       // retire: inside the rollback window
 	KeepView             bool   `json:"keep_view,omitempty"` // drop: the view and the table it reads stay
-	// adopt: what stands there, and whether what cannot follow to the view may stay with the table.
+	// adopt: the existing object, and whether what cannot follow to the view may stay with the table.
 	View            *job.ViewName `json:"view,omitempty"`
 	LeaveDependants bool          `json:"leave_dependants,omitempty"`
 	AcceptGap       []Gap         `json:"accept_gap,omitempty"`     // resume: go on behind these
@@ -93,7 +93,7 @@ type Gap struct {
 
 func (g Gap) String() string { return fmt.Sprintf("%s/%d:%d-%d", g.Topic, g.Partition, g.From, g.To) }
 
-// Answer is what became of a request.
+// Answer is the outcome of a request.
 type Answer struct {
 	Code   job.ExitCode
 	Reason reason.Reason

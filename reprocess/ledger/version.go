@@ -14,7 +14,7 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 )
 
-// VersionKey is what stage wants to know of the versions that carry the same hash.
+// VersionKey identifies a version that has the same hash, for Stage.
 type VersionKey struct {
 	Number       int
 	Phase        job.Phase
@@ -320,7 +320,7 @@ func SetPaused(ctx context.Context, tx *pg.Tx, ref job.Ref, paused bool) (bool, 
 	return tag.RowsAffected() == 1, Wrap(err, "pause or resume %s", ref)
 }
 
-// VersionBrief is a version as Resolve looks at it.
+// VersionBrief holds the columns of a version that Resolve reads.
 type VersionBrief struct {
 	Number  int
 	Phase   job.Phase

@@ -43,7 +43,7 @@ func RetentionWarned(ctx context.Context, db pg.DB, st *State) (on bool, err err
 	return on, Wrap(err, "read the warnings of deployment %d", st.ID)
 }
 
-// Pace is what slows the work on a version down on one agent, or keeps it from going on.
+// Pace is a cause that slows or stops the work on a version on one agent.
 type Pace struct {
 	Agent          string
 	Brake          string
@@ -77,7 +77,7 @@ func ReadPaces(ctx context.Context, db pg.DB, of []job.Ref, age time.Duration) (
 	return out, nil
 }
 
-// SlowedBy is what slows a version down.
+// SlowedBy is a cause that slows a version down.
 func SlowedBy(paces []Pace) []reason.Reason {
 	var out []reason.Reason
 	for _, p := range paces {

@@ -14,7 +14,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// Deploy is what deploying a file would do, by the rules that deploy follows. Nothing is written.
+// Deploy holds the effects of deploying a file, by the rules that deploy follows. Nothing is written.
 type Deploy struct {
 	Staged             // what Stage would do; Deployment means nothing
 	Phase    job.Phase // of the version now, staged when it would be new
@@ -106,7 +106,7 @@ func viewAggregates(p Deploy, in Staging) reason.Reason {
 	return reason.ViewAggregates(in.Spec.Serve.View)
 }
 
-// Ahead is what a deploy would replay, without a staging: of a Deploy, the ranges, topics and warnings about them only. Nothing is ahead when the job has a
+// Ahead holds what a deploy would replay, without a staging: of a Deploy, the ranges, topics and warnings about them only. Nothing is ahead when the job has a
 // version of this hash that has not ended.
 func (s *Store) Ahead(ctx context.Context, in Staging, brokers Brokers, now time.Time) (Deploy, error) {
 	known, err := ledger.HashKnown(ctx, s.pool, in.Spec.Job, in.Hash)

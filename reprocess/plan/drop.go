@@ -11,7 +11,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// Removal is what drop does to a job: what is printed before, and what the agent acts by. Names of tables and views are
+// Removal holds the effects of drop on a job. The command prints it, and the agent executes it. Names of tables and views are
 // quoted as PostgreSQL needs them.
 type Removal struct {
 	Job      job.Name `json:"job"`

@@ -10,7 +10,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// pendingChange is what a staging changes on the version of its hash; nil when that is nothing.
+// pendingChange returns the changes of a staging to the version of its hash; nil without a change.
 func pendingChange(ctx context.Context, db pg.DB, in Staging, number int) (*ledger.PendingChange, error) {
 	spec, layout, err := ledger.ReadSpec(ctx, db, job.Ref{Job: in.Spec.Job, Number: job.Number(number)})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// Keeping is what decides which rows of a version expire.
+// Keeping decides which rows of a version expire.
 type Keeping struct {
 	Spec   *job.Spec
 	Layout job.Layout

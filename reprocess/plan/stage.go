@@ -11,7 +11,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// Staging is what `deploy` wants to become live.
+// Staging is the version that `deploy` is to make live.
 type Staging struct {
 	Spec    *job.Spec
 	Layout  job.Layout
@@ -33,7 +33,7 @@ type Staging struct {
 	Serving Serving
 }
 
-// Staged is what Stage did.
+// Staged is the result of Stage.
 type Staged struct {
 	Job        job.Name
 	Number     job.Number
@@ -113,7 +113,7 @@ func checkView(ctx context.Context, db pg.DB, in Staging, j ledger.JobRow) error
 	return ViewFits(ctx, db, in.Serving, j, in.Layout, in.AllowColumnChange)
 }
 
-// ViewFits is checkView for stage and for the controller, which looks again before it replays.
+// ViewFits is checkView for stage and for the controller, which checks again before it replays.
 func ViewFits(ctx context.Context, db pg.DB, serving Serving, j ledger.JobRow, l job.Layout, allow bool) error {
 	if len(j.Contract()) > 0 {
 		return serving.Check(j.Contract(), l, allow)

@@ -28,7 +28,7 @@ type Brokers interface {
 // History is Brokers as a job reads them, with what is kept beyond the logs; implemented by *archive.Log.
 type History interface {
 	Brokers
-	// Archived is what is read from the archive, by partition. Retention does not delete it.
+	// Archived holds the ranges that are read from the archive, by partition. Retention does not delete it.
 	Archived(ctx context.Context, names []string) (map[job.Partition]job.Range, error)
 }
 
@@ -59,7 +59,7 @@ func Patience(s *job.Spec, most time.Duration) time.Duration {
 	return most
 }
 
-// Positions is what is read of the records that versions have read; implemented by speedlayer.Store.
+// Positions reads how far versions have read; implemented by speedlayer.Store.
 type Positions interface {
 	// Positions lists a version's partitions; while segments are open Next is the end of the contiguous done ones.
 	Positions(ctx context.Context, db pg.DB, ref job.Ref) ([]job.Position, error)
@@ -67,7 +67,7 @@ type Positions interface {
 	Gaps(ctx context.Context, db pg.DB, ref job.Ref) ([]job.PartitionRange, error)
 }
 
-// Serving is what is asked about version tables and the serving view; implemented by serving.Store.
+// Serving reads version tables and the serving view; implemented by serving.Store.
 type Serving interface {
 	// Taken is the kind of relation that has the view's name ("table", "view", …), empty when none has.
 	Taken(ctx context.Context, db pg.DB, view job.ViewName) (string, error)
@@ -84,6 +84,6 @@ type Serving interface {
 	ReadsJob(ctx context.Context, db pg.DB, view job.ViewName, name job.Name) (bool, error)
 	// Readers lists what reads the view.
 	Readers(ctx context.Context, db pg.DB, view job.ViewName) ([]string, error)
-	// Inspect is what adopting would do; a *job.Refusal when it cannot be done.
+	// Inspect returns what adopting would do; a *job.Refusal when it cannot be done.
 	Inspect(ctx context.Context, db pg.DB, view job.ViewName, to job.Ref) (job.Adoption, error)
 }

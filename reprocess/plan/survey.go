@@ -30,7 +30,7 @@ type Outset struct {
 	Warning  reason.Reason // zero: none
 }
 
-// Outset is what a staged version will replay, after everything that the topics and live can refuse was.
+// Outset holds the ranges that a staged version will replay, once no refusal by topics or the live version is left.
 func (q Survey) Outset(ctx context.Context, st *ledger.State) (Outset, error) {
 	facts, err := q.Brokers.Topics(ctx, st.Spec.Source.Topics)
 	if err != nil {

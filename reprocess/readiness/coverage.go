@@ -32,7 +32,7 @@ const (
 	LossGap       LossKind = "gap"     // a gap was accepted for the candidate, from Live.From to Candidate
 )
 
-// Loss is what readers would lose on one partition by a flip from live to the candidate.
+// Loss is the range of records that readers would lose on one partition by a flip from live to the candidate.
 type Loss struct {
 	Live      Start
 	Candidate int64 // -1 if the candidate does not read it

@@ -103,7 +103,7 @@ func (w *Sampler) noteWarnings(ctx context.Context, st *ledger.State, warnings [
 	return err
 }
 
-// noted is what the database has of a version beside its samples, as read or written last.
+// noted holds a version's values in the database besides its samples, as read or written last.
 type noted struct {
 	verdict  readiness.Judgement
 	stale    bool

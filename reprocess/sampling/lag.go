@@ -7,7 +7,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// lagSeries is what is stored of a deployment's lag, once it was read. Its owner is the Sampler.
+// lagSeries is the stored lag of a deployment, once it was read. Its owner is the Sampler.
 type lagSeries struct {
 	readiness.LagSeries
 	read bool

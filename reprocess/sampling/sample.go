@@ -11,7 +11,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// Sample is what one sample of a version shows.
+// Sample is one sample of a version.
 type Sample struct {
 	Positions []job.Position
 	Facts     []job.PartitionFacts // nil when the brokers did not answer

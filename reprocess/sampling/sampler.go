@@ -15,7 +15,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// Speed is what is read and written of versions' positions; implemented by speedlayer.Store.
+// Speed reads and writes versions' positions; implemented by speedlayer.Store.
 type Speed interface {
 	plan.Positions
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// together is what samplers ask and write together, when their versions only follow their topics: those that take
+// together combines the queries and writes of samplers, when their versions only follow their topics: those that take
 // their samples at the same beat need one statement of each kind, however many they are.
 type together struct {
 	states    *gather.Gather[ledger.Known, ledger.Fresh]
@@ -33,7 +33,7 @@ type positionsAsk struct {
 	known job.Positions
 }
 
-// ends is what the brokers say of some topics.
+// ends holds the brokers' answer for some topics.
 type ends struct {
 	facts []job.PartitionFacts
 	err   error

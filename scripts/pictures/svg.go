@@ -24,7 +24,7 @@ const (
 	ink   = "#d6dae2"
 )
 
-// screen is what a terminal shows.
+// screen is the content of a terminal.
 type screen struct {
 	width, height int
 	at            func(x, y int) *uv.Cell

@@ -87,7 +87,7 @@ func (t *terminal) save(path, title, about string, from, to int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := screen{width: t.emu.Width(), height: to - from, at: func(x, y int) *uv.Cell { return t.emu.CellAt(x, from+y) }}
-	if err := os.WriteFile(path, []byte(svg(s, title, about)), 0o644); err != nil { //nolint:gosec // for everybody
+	if err := os.WriteFile(path, []byte(svg(s, title, about)), 0o644); err != nil { //nolint:gosec // readable by all users
 		return fmt.Errorf("write a picture: %w", err)
 	}
 	return nil

@@ -106,7 +106,7 @@ func (s system) named(ctx context.Context, origin, path string) (Bin, error) {
 	return bin, nil
 }
 
-// fromPath follows symbolic links, since a server looks for its files beside the real program.
+// fromPath follows symbolic links, since a server finds its files beside the real program.
 func (s system) fromPath() []string {
 	var dirs []string
 	for _, name := range []string{"postgres", "initdb"} {
