@@ -51,7 +51,7 @@ func New(d Deps, c Config) *Scheduler {
 // lookLimit is how long one look may take.
 const lookLimit = 30 * time.Second
 
-// Run polls until ctx ends. It returns ctx's error only.
+// Run polls until ctx ends. Its error is always nil.
 func (s *Scheduler) Run(ctx context.Context) error {
 	retry.Every(ctx, s.config.Look, lookLimit, s.Look, func(err error) { s.Log.Warn("look at schedules", "error", err) })
 	return nil
