@@ -64,7 +64,7 @@ fmt: $(TOOLS)/gofumpt-$(GOFUMPT_VERSION)
 lint: $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
 	$< run ./...
 
-## docs: write the generated documents anew (a test compares them)
+## docs: write the generated documents again (a test compares them)
 docs: need-go
 	go test ./internal/cli ./reprocess ./internal/job ./internal/reason ./internal/httpapi -run 'InSync' -update
 	go test ./internal/e2e -run InSync -update
