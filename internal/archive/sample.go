@@ -36,7 +36,8 @@ func (Store) Unsampled(ctx context.Context, db pg.DB, id job.TopicID, within tim
 	return out, nil
 }
 
-// NoteSamples notes where the logs of a topic's partitions begin and end.
+// NoteSamples notes where the logs of a topic's partitions begin and end. A partition whose row another transaction has locked is left
+// to the next look: waiting for several rows in an order of its own, a sample could deadlock with agents that renew their leases.
 func (Store) NoteSamples(ctx context.Context, db pg.DB, id job.TopicID, samples []Sample) error {
 	var partitions []int32
 	var starts, stables []int64
@@ -48,7 +49,8 @@ func (Store) NoteSamples(ctx context.Context, db pg.DB, id job.TopicID, samples 
 	_, err := db.Exec(ctx, `UPDATE kappactl.archive_position p SET log_start = s.start, last_stable = s.stable, deadline = s.deadline,
 			sampled_at = clock_timestamp(), caught_up_at = CASE WHEN p.next >= s.stable THEN clock_timestamp() ELSE p.caught_up_at END
 		FROM unnest(@partitions::integer[], @starts::bigint[], @stables::bigint[], @deadlines::timestamptz[]) s (partition, start, stable, deadline)
-		WHERE p.topic_id = @topic_id::uuid AND p.partition = s.partition`,
+		WHERE p.topic_id = @topic_id::uuid AND p.partition = s.partition
+		  AND p.id IN (SELECT f.id FROM kappactl.archive_position f WHERE f.topic_id = @topic_id::uuid FOR NO KEY UPDATE SKIP LOCKED)`,
 		pgx.NamedArgs{"topic_id": id.String(), "partitions": partitions, "starts": starts, "stables": stables, "deadlines": deadlines})
 	if err != nil {
 		return fmt.Errorf("note where the logs of topic id %s end: %w", id, err)
