@@ -131,7 +131,7 @@ func (b *build) index(ctx context.Context) error {
 	if err := b.end(ctx); err != nil {
 		return err
 	}
-	if err := b.Serving.IndexMember(ctx, b.Pool, b.v.Version, b.number()); err != nil {
+	if err := b.indexMember(ctx); err != nil {
 		return err
 	}
 	if err := b.Serving.AnalyzeMember(ctx, b.Pool, b.v.Version, b.number()); err != nil {
@@ -140,10 +140,25 @@ func (b *build) index(ctx context.Context) error {
 	return generation.NoteSize(ctx, b.Pool, b.v.Ref, b.number(), pg.Ident(b.v.Schema, b.v.Member(b.number())))
 }
 
+// indexMember makes the indexes that the job file asks for by now: serve.indexes may have changed since the run began.
+func (b *build) indexMember(ctx context.Context) error {
+	now, err := b.load(ctx, b.v.Ref)
+	if err != nil {
+		return err
+	}
+	return b.Serving.IndexMember(ctx, b.Pool, now.Version, b.number())
+}
+
+// attach makes the generation part of the batch table. A change of serve.indexes that is written from then on finds it there;
+// one that was written before is made up for.
 func (b *build) attach(ctx context.Context) error {
-	return b.whileLocked(ctx, b.tell, func(ctx context.Context) error {
+	err := b.whileLocked(ctx, b.tell, func(ctx context.Context) error {
 		return b.Serving.Attach(ctx, b.Pool, b.v.Version, b.number())
 	})
+	if err != nil {
+		return err
+	}
+	return b.indexMember(ctx)
 }
 
 // command is a command about the batch layer of a job.

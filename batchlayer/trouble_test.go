@@ -2,6 +2,8 @@ package batchlayer
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -119,6 +121,30 @@ func TestWhatKeepsARunFromGoingOnIsShownUntilItGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	ends(id)
+}
+
+// TestAnIndexThatIsAskedForDuringARunIsOnItsGeneration: a change of serve.indexes is written while the run is at each of its steps.
+func TestAnIndexThatIsAskedForDuringARunIsOnItsGeneration(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums)
+	points := []string{FaultBatchRead, FaultBatchIndexed, FaultBatchCompared}
+	r.agent("a", func(b *Runner) {
+		b.hook = func(point string) {
+			newest := r.one(`SELECT max(generation) FROM kappactl.generation`)
+			if n := slices.Index(points, point); n >= 0 && newest == fmt.Sprint(n+1) {
+				r.exec(fmt.Sprintf(`UPDATE kappactl.version SET layout = jsonb_set(layout, '{indexes}', '%s')`, []string{`[["k"]]`, `[]`, `[["k"]]`}[n]))
+			}
+		}
+	})
+	r.produce(100)
+	r.caughtUp()
+	for n := range points {
+		r.run(ledger.Args{})
+		indexes := r.one(fmt.Sprintf(`SELECT count(*) FROM pg_index WHERE indrelid = 'public.sums__v1_g%d'::regclass AND NOT indisunique`, n+1))
+		if want := []string{"1", "0", "1"}[n]; indexes != want {
+			t.Errorf("at %s: generation %d has %s indexes, want %s", points[n], n+1, indexes, want)
+		}
+	}
 }
 
 func TestAnAgentThatWakesUpBeginsNothingOfWhatWasGivenUp(t *testing.T) {
