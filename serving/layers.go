@@ -115,6 +115,22 @@ func dropKnown(ctx context.Context, db pg.DB, v job.Version) error {
 	return nil
 }
 
+// leftLayers are the statements that write a comment on the version's generations and on the function that bounds them.
+func leftLayers(ctx context.Context, db pg.DB, v job.Version, text string) (steps []string, err error) {
+	members, err := Members(ctx, db, v)
+	if err != nil {
+		return nil, err
+	}
+	for generation := range members {
+		steps = append(steps, comment("TABLE", qualified(v.Schema, v.Member(generation)), text))
+	}
+	is, there, err := readKnown(ctx, db, v)
+	if err == nil && there && strings.Contains(is, writtenFor(v.Ref)) {
+		steps = append(steps, comment("FUNCTION", known(v), text))
+	}
+	return steps, err
+}
+
 // memberPattern is the regular expression of the names of generations, empty without any.
 func memberPattern(v job.Version) string {
 	if !v.Layout.Lambda {

@@ -228,8 +228,11 @@ func TestAViewThatIsLeftSaysSoOnAllItsTables(t *testing.T) {
 	v := layered(t, pool, hits())
 	switched(t, pool, job.ViewChange{View: public, To: ref(1), Layout: v.Layout})
 	must(t, pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error { return store.LeaveView(t.Context(), tx, public, ref(1)) }))
-	if got := text(t, pool, `SELECT count(*)::text FROM pg_class c WHERE obj_description(c.oid, 'pg_class') LIKE 'Read by view public.hits_by_url.%'`); got != "3" {
+	if got := text(t, pool, `SELECT count(*)::text FROM pg_class c WHERE obj_description(c.oid, 'pg_class') LIKE 'Read by view public.hits_by_url.%'`); got != "4" {
 		t.Errorf("%s tables say so", got)
+	}
+	if got := text(t, pool, `SELECT string_agg(obj_description(oid), ' ') FROM pg_proc WHERE proname = 'hits__v1_known'`); !strings.HasPrefix(got, "Read by view ") {
+		t.Errorf("the function says: %s", got)
 	}
 }
 

@@ -34,6 +34,7 @@ func (*Store) LeaveView(ctx context.Context, tx *pg.Tx, view job.ViewName, live 
 	text := fmt.Sprintf("Was served by kappactl job %s until it was dropped; reads %s, which nothing writes any more.", live.Job, live.Table())
 	steps := []string{comment("VIEW", qualified(view.Schema, view.Name), text)}
 	if !live.Adopted() {
+		left := fmt.Sprintf("Read by view %s. Written by kappactl job %s until it was dropped.", view, live.Job)
 		// Of a version of mode kappa nothing else of those names is ours.
 		found, err := ownRelations(ctx, tx, job.Version{Ref: live, Schema: view.Schema, Layout: job.Layout{Lambda: true}})
 		if err != nil {
@@ -41,10 +42,14 @@ func (*Store) LeaveView(ctx context.Context, tx *pg.Tx, view job.ViewName, live 
 		}
 		for _, f := range found {
 			if f.ours(live) {
-				steps = append(steps, comment("TABLE", qualified(view.Schema, f.Name),
-					fmt.Sprintf("Read by view %s. Written by kappactl job %s until it was dropped.", view, live.Job)))
+				steps = append(steps, comment("TABLE", qualified(view.Schema, f.Name), left))
 			}
 		}
+		more, err := leftLayers(ctx, tx, job.Version{Ref: live, Schema: view.Schema, Layout: job.Layout{Lambda: true}}, left)
+		if err != nil {
+			return err
+		}
+		steps = append(steps, more...)
 	}
 	if _, err := tx.Exec(ctx, strings.Join(steps, "; ")); err != nil {
 		return fmt.Errorf("note on view %s that it was left: %w", view, refused(err))
