@@ -65,6 +65,7 @@ func (l *live) settle(ctx context.Context, err error, parts []part) error {
 	var stale *staleError
 	var unknown *pg.CommitError
 	var data *dataError
+	var epochs *epochsError
 	var resource *query.ResourceError
 	switch {
 	case err == nil:
@@ -80,7 +81,10 @@ func (l *live) settle(ctx context.Context, err error, parts []part) error {
 	case errors.Is(err, errCut):
 		return nil
 	case tableChanged(err):
-		l.tableFault(parts, err)
+		haveFault(parts, job.FaultTable, err)
+		return nil
+	case errors.As(err, &epochs):
+		haveFault(parts, job.FaultEpochs, err)
 		return nil
 	case errors.As(err, &data):
 		err = l.search(ctx, parts, data)

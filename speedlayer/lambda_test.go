@@ -286,7 +286,7 @@ func TestACommitOverTwoEpochsStops(t *testing.T) {
 	r.produce(1, 0, 10)
 	r.agent("a", nil)
 	kafkatest.Until(t, "a partition has a fault", func() bool {
-		return r.one("SELECT count(*) FROM kappactl.position WHERE fault = 'table' AND fault_detail LIKE '%epochs%'") > 0
+		return r.one("SELECT count(*) FROM kappactl.position WHERE fault = 'epochs' AND fault_detail LIKE '%epochs%'") > 0
 	})
 }
 

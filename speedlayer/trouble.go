@@ -161,13 +161,9 @@ func (r *run) quit(ctx context.Context) {
 }
 
 // tableChanged reports whether a commit failed because what it writes is not as it was created: the version's table was dropped, or is
-// without a column or its unique index, or the positions have several epochs. Rights that are missing come back with a GRANT.
+// without a column or its unique index. Rights that are missing come back with a GRANT.
 func tableChanged(err error) bool {
 	var merge *mergeError
-	var epochs *epochsError
-	if errors.As(err, &epochs) {
-		return true
-	}
 	if !errors.As(err, &merge) {
 		return false
 	}
@@ -175,9 +171,9 @@ func tableChanged(err error) bool {
 	return len(code) == 5 && code[:2] == "42" && code != pgerrcode.InsufficientPrivilege
 }
 
-// tableFault stops the partitions of a batch whose table is not as it was created.
-func (l *live) tableFault(parts []part, err error) {
+// haveFault stops the partitions of a batch that cannot be committed, whatever it holds.
+func haveFault(parts []part, kind job.FaultKind, err error) {
 	for _, p := range parts {
-		p.cutAt(p.from, job.Fault{Kind: job.FaultTable, Detail: printable(pg.Cause(err))})
+		p.cutAt(p.from, job.Fault{Kind: kind, Detail: printable(pg.Cause(err))})
 	}
 }

@@ -63,6 +63,7 @@ const (
 	FaultTooLarge  FaultKind = "too_large" // a record over the client's limits
 	FaultArchive   FaultKind = "archive"   // a file of the archive is damaged or missing
 	FaultTable     FaultKind = "table"     // the version's table is not as it was created
+	FaultEpochs    FaultKind = "epochs"    // positions of a version of mode lambda have several epochs
 )
 
 // Positions are the partitions of a version with a digest that detects changes.

@@ -16,6 +16,7 @@ const (
 	CodeQueryError     Code = "query_error"
 	CodeRecordError    Code = "record_error"
 	CodeTableChanged   Code = "table_changed"
+	CodeEpochsDiffer   Code = "epochs_differ"
 	CodeFault          Code = "fault" // of a kind that this release does not know
 
 	// What ends a fault of a version that readers see or may go back to.
@@ -35,6 +36,7 @@ func faultTexts() map[Code]string {
 		CodeQueryError:     `query error: {{text .at}}: {{or .detail "the query raised an error"}}`,
 		CodeRecordError:    `record error: {{text .at}}: {{or .detail "a record cannot be processed and on_error is fail"}}`,
 		CodeTableChanged:   `table changed: {{text .at}}: {{or .detail "the version's table is not as kappactl created it"}}`,
+		CodeEpochsDiffer:   `epochs differ: {{text .at}}: {{or .detail "the positions of the version have several epochs"}}`,
 		CodeFault:          `{{text .at}}: {{or .detail .kind}}`,
 
 		CodeReturnsOrDeploy: `resumes when the topic with that id is back; next: kappactl deploy FILE (builds a new version)`,
@@ -91,6 +93,8 @@ func faultCode(k job.FaultKind) Code {
 		return CodeRecordError
 	case job.FaultTable:
 		return CodeTableChanged
+	case job.FaultEpochs:
+		return CodeEpochsDiffer
 	case job.FaultNone:
 	}
 	return CodeFault

@@ -84,6 +84,7 @@ func faultExamples() []example {
 		{fault(job.FaultQuery, "division by zero", 7, 0), "query error: orders/2@7: division by zero"},
 		{fault(job.FaultRecord, "", 7, 0), "record error: orders/2@7: a record cannot be processed and on_error is fail"},
 		{fault(job.FaultTable, "", 0, 0), "table changed: orders/2: the version's table is not as kappactl created it"},
+		{fault(job.FaultEpochs, "", 0, 0), "epochs differ: orders/2: the positions of the version have several epochs"},
 		{fault("other", "", 0, 0), "orders/2: other"},
 		{
 			fault(job.FaultMissing, "", 0, 0).Next(reason.ReturnsOrDeploy()), "topic missing: orders/2: the topic no longer exists; " +
