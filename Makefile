@@ -42,7 +42,7 @@ check: need-go fmt lint test
 
 ## soak: the long tests at full size
 soak: need-go need-postgres
-	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill|TestCut|TestPostgreSQLStopped|TestAPartition|TestTheViewEquals|TestPlanSaysWhatDeploy|TestPaused|TestTwoAgents|TestProducer' ./internal/e2e
+	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 120m -v -run 'TestSoak|TestFlights|TestKill|TestAgentsKilled|TestCut|TestPostgreSQLStopped|TestAPartition|TestTheViewEquals|TestPlanSaysWhatDeploy|TestPaused|TestTwoAgents|TestProducer' ./internal/e2e
 	KAPPACTL_SOAK=1 go run ./internal/testservers go test -timeout 60m -run 'Rows|Key|Tombstone|Newer|Appended' ./speedlayer
 
 ## pictures: docs/images, taken of the real program
