@@ -38,9 +38,7 @@ func (c *Controller) act(ctx context.Context, a ledger.Actor, verb ledger.Verb, 
 			err = c.awaitEnd(ctx, a, ref, reason.Aborted(ref))
 		}
 	case ledger.Retire:
-		if err = c.retire(ctx, a, ref, args); err == nil {
-			err = c.awaitEnd(ctx, a, ref, retired(ref))
-		}
+		err = c.retireAndWait(ctx, a, ref, args)
 	case ledger.Drop:
 		err = c.drop(ctx, a, ref.Job, args)
 	case ledger.Adopt:
@@ -54,11 +52,23 @@ func (c *Controller) act(ctx context.Context, a ledger.Actor, verb ledger.Verb, 
 	return err
 }
 
-func retired(ref job.Ref) reason.Reason {
-	if ref.Adopted() {
-		return reason.Retired(ref, ref.Table())
+func (c *Controller) retireAndWait(ctx context.Context, a ledger.Actor, ref job.Ref, args ledger.Args) error {
+	if err := c.retire(ctx, a, ref, args); err != nil {
+		return err
 	}
-	return reason.Retired(ref, "")
+	ended, err := c.retired(ctx, ref)
+	if err != nil {
+		return err
+	}
+	return c.awaitEnd(ctx, a, ref, ended)
+}
+
+func (c *Controller) retired(ctx context.Context, ref job.Ref) (reason.Reason, error) {
+	if ref.Adopted() {
+		return reason.Retired(ref, ref.Table(), nil), nil
+	}
+	_, layout, err := ledger.ReadSpec(ctx, c.Pool, ref)
+	return reason.Retired(ref, "", job.Version{Ref: ref, Layout: layout}.Tables()), err
 }
 
 // final makes an answer of an error that is neither a refusal nor one after which another try may succeed.

@@ -13,7 +13,7 @@ func newAbort(a *app, run func(context.Context, actOptions) error) *cobra.Comman
 	return o.command(&cobra.Command{
 		Use:   "abort JOB [VERSION]",
 		Short: "Give up a version that is not live yet",
-		Long: `Stop a version that is replaying, catching up or waiting to be promoted, and drop its table. What is live is not
+		Long: `Stop a version that is replaying, catching up or waiting to be promoted, and drop its tables. What is live is not
 touched. Once the view reads the version it is too late: use rollback.`,
 		Example: "  kappactl abort pageviews\n  kappactl abort pageviews v3 --dry-run",
 	}, func(cmd *cobra.Command) error { return run(cmd.Context(), o) })

@@ -30,7 +30,7 @@ type act struct {
 	// waitAgent is how long an agent is waited for.
 	waitAgent time.Duration
 	// confirm is asked with the version before anything is written; nil asks nothing.
-	confirm func(job.Ref) error
+	confirm func(job.Ref, status.Job) error
 	// agreed is whether --yes was given.
 	agreed bool
 }
@@ -87,7 +87,11 @@ func (a act) do(ctx context.Context, c *client) (actResult, error) {
 		a.progress("note: %s", note)
 	}
 	if a.confirm != nil {
-		if err := a.confirm(ref); err != nil {
+		of, err := c.store.Status(ctx, ref.Job)
+		if err != nil {
+			return actResult{}, err
+		}
+		if err := a.confirm(ref, of); err != nil {
 			return actResult{}, err
 		}
 	}

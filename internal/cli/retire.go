@@ -25,7 +25,7 @@ func newRetire(a *app, run func(context.Context, retireOptions) error) *cobra.Co
 	cmd := &cobra.Command{
 		Use:   "retire [JOB [VERSION]]",
 		Short: "Remove a standby version: its work, tables and consumer group",
-		Long: `Stop a standby version for good and drop its table. It is refused while the version is live, inside its rollback
+		Long: `Stop a standby version for good and drop its tables. It is refused while the version is live, inside its rollback
 window (without --now), pinned, or read by other relations. History stays. The table of v0, which was adopted, stays too. Off a
 terminal it needs --yes.`,
 		Example: "  kappactl retire pageviews v1 --now --yes\n  kappactl retire --all-expired --yes",
@@ -132,10 +132,7 @@ func expiredStandbys(jobs []status.Job, now time.Time) ([]target, error) {
 }
 
 // confirm asks on the terminal.
-func (o retireOptions) confirm(ref job.Ref) error {
-	question := fmt.Sprintf("retire %s %s and drop its table %s? [y/N] ", ref.Job, ref.Number, ref.Table())
-	if ref.Adopted() {
-		question = fmt.Sprintf("retire %s %s, after which readers cannot go back to it? Its table %s stays. [y/N] ", ref.Job, ref.Number, ref.Table())
-	}
-	return o.confirmed(question, agrees)
+func (o retireOptions) confirm(ref job.Ref, of status.Job) error {
+	does := status.EffectOf(ledger.Retire, ref, of).Does
+	return o.confirmed(fmt.Sprintf("retire %s %s? %s [y/N] ", ref.Job, ref.Number, does), agrees)
 }

@@ -30,7 +30,7 @@ func actTexts() map[Code]string {
 		CodeAborted:   `{{text .version}} is aborted`,
 		CodeAbortedBy: `{{text .version}} was aborted by {{text .by}}`,
 		CodeRetired: `{{text .version}} is retired; {{if .table}}table {{text .table}} stays: it existed before the job` +
-			`{{else}}its table is dropped{{end}}`,
+			`{{else if .dropped}}its tables {{list .dropped}} are dropped{{else}}its table is dropped{{end}}`,
 		CodeJobDropped: `job {{text .job}} is dropped{{if .kept}}; ` +
 			`{{range $i, $kept := .kept}}{{if $i}} and {{end}}{{text $kept}}{{end}} stays{{end}}`,
 		CodeJobDropping: `the job is being dropped`,
@@ -81,9 +81,13 @@ func AbortedBy(ref job.Ref, by string) Reason {
 	return Reason{CodeAbortedBy, Args{"version": ref.String(), "by": by}}
 }
 
-// Retired is a version that has ended; table is that of an adopted one, which stays, else empty.
-func Retired(ref job.Ref, table string) Reason {
-	return optional(CodeRetired, Args{"version": ref.String()}, "table", table)
+// Retired is a version that has ended; table is that of an adopted one, which stays, else empty. dropped are the tables of another one.
+func Retired(ref job.Ref, table string, dropped []string) Reason {
+	a := Args{"version": ref.String()}
+	if len(dropped) > 1 {
+		a["dropped"] = dropped
+	}
+	return optional(CodeRetired, a, "table", table)
 }
 
 // JobDropped is a job of which nothing is left but its history and what is kept.

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess/ledger"
@@ -32,8 +33,8 @@ func EffectOf(verb ledger.Verb, ref job.Ref, j Job) Effect {
 		}
 	case ledger.Abort:
 		return Effect{
-			Would: "stop its work and drop its table",
-			Does:  "Stops the work of " + n + " and drops its table. Readers see no change.",
+			Would: "stop its work and drop its " + tablesOf(ref, j),
+			Does:  "Stops the work of " + n + " and drops its " + tablesOf(ref, j) + ". Readers see no change.",
 		}
 	case ledger.Pause:
 		return Effect{
@@ -42,14 +43,14 @@ func EffectOf(verb ledger.Verb, ref job.Ref, j Job) Effect {
 	case ledger.Resume:
 		return Effect{Would: "go on at its positions", Does: n + " goes on where it stopped."}
 	case ledger.Retire:
-		return retireEffect(ref)
+		return retireEffect(ref, j)
 	case ledger.Drop, ledger.Adopt, ledger.BatchRun, ledger.BatchCancel, ledger.BatchRollback,
 		ledger.ABStart, ledger.ABWeights, ledger.ABPause, ledger.ABResume, ledger.ABStop:
 	}
 	return Effect{}
 }
 
-func retireEffect(ref job.Ref) Effect {
+func retireEffect(ref job.Ref, j Job) Effect {
 	if ref.Adopted() {
 		stays := "its table " + ref.Table() + ", which was there before the job, stays"
 		return Effect{
@@ -58,7 +59,16 @@ func retireEffect(ref job.Ref) Effect {
 		}
 	}
 	return Effect{
-		Would: "stop its work, drop its table " + ref.Table() + " and delete its consumer group",
-		Does:  "Stops the work of " + ref.Number.String() + " for good and drops its table.",
+		Would: "stop its work, drop its " + tablesOf(ref, j) + " and delete its consumer group",
+		Does:  "Stops the work of " + ref.Number.String() + " for good and drops its " + tablesOf(ref, j) + ".",
 	}
+}
+
+// tablesOf names the tables of a version of j: "table a__v1", or of mode lambda "tables a__v1, a__v1_batch, a__v1_gen".
+func tablesOf(ref job.Ref, j Job) string {
+	v := j.Find(ref.Number.String())
+	if v == nil || len(v.Tables) < 2 {
+		return "table " + ref.Table()
+	}
+	return "tables " + strings.Join(v.Tables, ", ")
 }

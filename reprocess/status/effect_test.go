@@ -3,6 +3,7 @@ package status
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess/ledger"
@@ -15,6 +16,19 @@ func TestRetiringAnAdoptedTableIsNotSaidToDropIt(t *testing.T) {
 		for _, text := range []string{e.Would, e.Does} {
 			if strings.Contains(text, "drop") != drops || strings.Contains(text, "stays") == drops {
 				t.Errorf("%s: %s", ref, text)
+			}
+		}
+	}
+}
+
+func TestActsThatDropTablesNameAllOfAVersionOfModeLambda(t *testing.T) {
+	ref := job.Ref{Job: "a", Number: 2}
+	j := Job{Job: "a", Versions: []Version{versionRow{Job: "a", Number: 2, Lambda: true}.status(nil, time.Time{})}}
+	for _, verb := range []ledger.Verb{ledger.Retire, ledger.Abort} {
+		e := EffectOf(verb, ref, j)
+		for _, text := range []string{e.Would, e.Does} {
+			if !strings.Contains(text, "tables a__v2, a__v2_batch, a__v2_gen") {
+				t.Errorf("%s: %s", verb, text)
 			}
 		}
 	}

@@ -61,6 +61,7 @@ type Version struct {
 	Warnings          []string        `json:"warnings"`
 	WarningCodes      []reason.Code   `json:"warning_codes"` // the code of each of Warnings
 	WarningReasons    []reason.Reason `json:"-"`
+	Tables            []string        `json:"-"`       // names without schema, those of mode lambda too
 	Checks            []Check         `json:"checks"`  // of its job file, with their latest answers
 	Timings           *ledger.Timings `json:"timings"` // durations of its steps; only if a single job was requested
 }
@@ -110,6 +111,7 @@ func (r versionRow) status(parts []observationRow, now time.Time) Version {
 		Error:    r.Error.Text(), ErrorCode: r.Error.Code, Incomplete: r.Incomplete,
 		GitRevision: r.GitRevision, CreatedBy: r.CreatedBy, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
 		Partitions: make([]Partition, 0, len(parts)),
+		Tables:     r.tables(),
 	}
 	for _, p := range parts {
 		v.Partitions = append(v.Partitions, p.status(now))
@@ -123,6 +125,11 @@ func (r versionRow) status(parts []observationRow, now time.Time) Version {
 	v.Warnings, v.WarningCodes = reason.Texts(v.WarningReasons), reason.CodesOf(v.WarningReasons)
 	v.sum()
 	return v
+}
+
+func (r versionRow) tables() []string {
+	ref := job.Ref{Job: job.Name(r.Job), Number: job.Number(r.Number)}
+	return job.Version{Ref: ref, Layout: job.Layout{Lambda: r.Lambda}}.Tables()
 }
 
 // judgement returns the stored verdict, unless it is stale or meaningless in the version's phase.

@@ -57,6 +57,7 @@ type versionRow struct {
 	DeadLetters  int64
 	Incomplete   bool
 	Warnings     []reason.Reason
+	Lambda       bool
 }
 
 // observationRow is a row of kappactl.observation.
@@ -199,6 +200,7 @@ func readRows(ctx context.Context, tx *pg.Tx, name string) (r rows, err error) {
 
 const versionSQL = `SELECT job, number, hash, phase, phase_since, paused_at, pinned_at, verdict, reason, standby_until,
 		rolled_back_at, stale_since, exit_code, error, git_revision, created_by, created_at, ended_at, warnings,
+		coalesce((layout ->> 'lambda')::boolean, false) AS lambda,
 		coalesce(p.records, 0)::bigint + coalesce(g.records, 0)::bigint AS records,
 		CASE WHEN v.ended_at IS NULL THEN coalesce(p.dead_letters, 0)::bigint + coalesce(g.dead_letters, 0)::bigint
 		ELSE d.dead_letters END AS dead_letters,
