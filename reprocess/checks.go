@@ -48,8 +48,7 @@ func (c *Controller) liveOf(ctx context.Context, st *ledger.State, accepted bool
 		with.Accepted = accepted
 		return with, nil
 	}
-	with.Version, err = c.comparable(ctx, st, *live)
-	return with, err
+	return c.atSameOffsets(ctx, st, with, *live)
 }
 
 // previousOf is the version that readers saw before, when it still follows its topics.
@@ -70,6 +69,24 @@ func (c *Controller) previousOf(ctx context.Context, st *ledger.State) (checks.C
 	case v.StaleSince != nil || v.Verdict == job.Unhealthy:
 		return with.Without(checks.NoAnswer, reason.PreviousUnhealthy(ref.Number, v.Reason)), nil
 	}
+	return c.atSameOffsets(ctx, st, with, ref)
+}
+
+// atSameOffsets makes ref the counterpart, unless one of the two versions does not stop at a hold: their rows are then never those
+// of the same records, which who chose such an engine has accepted.
+func (c *Controller) atSameOffsets(ctx context.Context, st *ledger.State, with checks.Counterpart, ref job.Ref) (checks.Counterpart, error) {
+	if !ref.Adopted() {
+		free, err := c.unheld(ctx, st.Ref(), ref)
+		if err != nil {
+			return with, err
+		}
+		if len(free) > 0 {
+			with = with.Without(checks.NoAnswer, reason.NotHeld(free[0].Number))
+			with.Accepted = true
+			return with, nil
+		}
+	}
+	var err error
 	with.Version, err = c.comparable(ctx, st, ref)
 	return with, err
 }

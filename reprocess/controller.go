@@ -14,6 +14,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/retry"
+	"github.com/kappactl/kappactl/reprocess/engine"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/reprocess/plan"
 	"github.com/kappactl/kappactl/reprocess/sampling"
@@ -25,6 +26,7 @@ type Deps struct {
 	Brokers Brokers
 	History plan.Histories // nil: jobs read the brokers alone
 	Speed   SpeedLayer
+	Engines engine.Set
 	Serving Serving
 	Hooks   Hooks // may be nil: no hook is asked
 	// Experiments is nil where there are none.
@@ -102,7 +104,9 @@ func NewController(d Deps, c Config) *Controller {
 	c.DropPatience = cmp.Or(c.DropPatience, 10*time.Second)
 	c.Patience = cmp.Or(c.Patience, 30*time.Second)
 	out := &Controller{Deps: d, config: c, rand: lockedRand{r: d.Rand}, began: time.Now()}
-	out.samplers = sampling.New(sampling.Deps{Pool: d.Pool, Brokers: d.Brokers, History: d.History, Speed: d.Speed, Log: d.Log, Now: d.Now},
+	out.samplers = sampling.New(sampling.Deps{
+		Pool: d.Pool, Brokers: d.Brokers, History: d.History, Speed: d.Speed, Engines: d.Engines, Log: d.Log, Now: d.Now,
+	},
 		sampling.Config{Tick: c.Tick, AskTimeout: c.AskTimeout, Replays: c.Replays, Patience: c.Patience})
 	return out
 }
@@ -154,6 +158,7 @@ type watch struct {
 	id      int64
 	claim   int64
 	samples *sampling.Sampler
+	work    engine.Engine // of the version, once its state was read
 	back    backing
 	indexes string    // those that were made last
 	expired time.Time // when expired rows were deleted last
@@ -180,6 +185,9 @@ func (w *watch) pass(ctx context.Context) (next, error) {
 	}
 	w.job, w.number, w.phase, w.paused = st.Job, st.Number, st.Phase, st.PausedAt != nil
 	w.awaits, w.settled = "", false
+	if w.work, err = w.c.Engines.Of(&st.Spec); err != nil {
+		return done, err
+	}
 	switch st.Phase {
 	case job.Staged:
 		return w.staged(ctx, st)

@@ -20,7 +20,7 @@ func (w *watch) expire(ctx context.Context, st *ledger.State) error {
 	w.expired = now
 	var deleted int64
 	err := w.during(ctx, st, func(ctx context.Context) (err error) {
-		deleted, err = w.c.Speed.Expire(ctx, w.c.Pool, st.Version())
+		deleted, err = w.work.Expire(ctx, w.c.Pool, st.Version())
 		return err
 	})
 	switch {

@@ -17,6 +17,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/engine"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/reprocess/plan"
 	"github.com/kappactl/kappactl/reprocess/status"
@@ -58,7 +59,7 @@ func newWorld(t *testing.T, ends ...int64) *world {
 func (w *world) controller() *reprocess.Controller {
 	s := &speedlayer.Store{}
 	return reprocess.NewController(reprocess.Deps{
-		Pool: w.pool, Brokers: w.brokers, Speed: s, Serving: w.views, Hooks: w.hooks,
+		Pool: w.pool, Brokers: w.brokers, Speed: s, Engines: engine.Set{job.SQL: s}, Serving: w.views, Hooks: w.hooks,
 		Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)), Now: time.Now, Rand: rand.New(rand.NewPCG(1, 2)),
 	}, w.config)
 }

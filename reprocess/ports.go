@@ -17,19 +17,9 @@ type Brokers interface {
 	DeleteGroup(ctx context.Context, group string) error
 }
 
-// SpeedLayer reads and writes versions' positions, segments and rows; implemented by speedlayer.Store.
+// SpeedLayer reads and moves the positions of versions of every engine; implemented by speedlayer.Store.
 type SpeedLayer interface {
 	sampling.Speed
-
-	// Freeze writes the position rows (next = covers_from = From, frozen_end = To), cuts the ranges into segments and makes
-	// the staging table. Repeatable: partitions that have a position row are left alone.
-	Freeze(ctx context.Context, tx *pg.Tx, v job.Version, frozen []job.Frozen) error
-	// Fill checks the rows per segment and replaces the version table's content by the merge of staging. Repeatable.
-	Fill(ctx context.Context, pool *pg.Pool, v job.Version) error
-	// Seal sets next = frozen_end everywhere and drops staging.
-	Seal(ctx context.Context, tx *pg.Tx, v job.Version) error
-	// Remove deletes positions, segments and staging, keeps dead letters.
-	Remove(ctx context.Context, tx *pg.Tx, v job.Version) error
 
 	// Hold locks the rows of both versions in (topic id, partition, version) order and sets hold = max(next), hold_until, hold_by on
 	// the partitions that both read.
@@ -42,10 +32,6 @@ type SpeedLayer interface {
 	AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string, partition int32, gap job.Range, by string) (bool, error)
 	// Retry clears the version's faults, so that what they stopped is tried again, and returns the partitions.
 	Retry(ctx context.Context, tx *pg.Tx, ref job.Ref) ([]string, error)
-
-	// Expire deletes expired rows of a version in small transactions and says how many. A layout that is no longer the
-	// version's deletes nothing.
-	Expire(ctx context.Context, pool *pg.Pool, v job.Version) (int64, error)
 }
 
 // Serving is the version tables and the serving view; implemented by serving.Store. Every step on a table is repeatable.

@@ -41,7 +41,9 @@ func (c *Controller) promote(ctx context.Context, a ledger.Actor, ref job.Ref, a
 		}
 		f := &flip{c: c, actor: a, st: st, from: st.LiveRef(), args: args, began: c.Now()}
 		if f.from != nil && !down && !f.from.Adopted() { // an adopted relation has no offsets to be stopped at
-			f.by = c.holder(ref)
+			if f.by, err = c.holderOf(ctx, f); err != nil {
+				return err
+			}
 		}
 		if err := agreed(ctx, f); err != nil {
 			return err

@@ -39,7 +39,9 @@ func (c *Controller) rollback(ctx context.Context, a ledger.Actor, to job.Ref, a
 		}
 		f := &flip{c: c, actor: a, st: st, from: st.LiveRef(), args: args, back: true, began: c.Now()}
 		if down.IsZero() && !f.from.Adopted() && (!args.Stale || follows(behind, st)) {
-			f.by = c.holder(to)
+			if f.by, err = c.holderOf(ctx, f); err != nil {
+				return err
+			}
 		}
 		defer f.release(ctx)
 		if err := f.stopBoth(ctx); err != nil {

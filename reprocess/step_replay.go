@@ -56,7 +56,7 @@ func (w *watch) extend(ctx context.Context, st *ledger.State, longer []job.Froze
 		if err := ledger.Fence(ctx, tx, st); err != nil {
 			return err
 		}
-		if err := w.c.Speed.Extend(ctx, tx, st.Ref(), longer); err != nil {
+		if err := w.work.Extend(ctx, tx, st.Ref(), longer); err != nil {
 			return err
 		}
 		return ledger.AddEvent(ctx, tx, st.Entry(ledger.EventExtended, reason.ReplayExtended(arrived)))
@@ -80,7 +80,7 @@ func (w *watch) building(ctx context.Context, st *ledger.State) (next, error) {
 	}
 	steps := []buildStep{
 		{"fill", ledger.EventFilled, FaultDeployFilled, func(ctx context.Context) error {
-			return w.c.Speed.Fill(ctx, w.c.Pool, st.Version())
+			return w.work.Fill(ctx, w.c.Pool, st.Version())
 		}},
 		{"index", ledger.EventIndexed, FaultDeployIndexed, func(ctx context.Context) error {
 			return w.c.Serving.Index(ctx, w.c.Pool, st.Version())
@@ -108,7 +108,7 @@ func (w *watch) building(ctx context.Context, st *ledger.State) (next, error) {
 		return done, err
 	}
 	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := w.c.Speed.Seal(ctx, tx, st.Version()); err != nil {
+		if err := w.work.Seal(ctx, tx, st.Version()); err != nil {
 			return err
 		}
 		return ledger.Move(ctx, tx, st, ledger.Built)

@@ -120,7 +120,7 @@ func (w *watch) clean(ctx context.Context, st *ledger.State) (next, error) {
 		if err := ledger.Fence(ctx, tx, st); err != nil {
 			return err
 		}
-		if err := w.c.Speed.Remove(ctx, tx, st.Version()); err != nil {
+		if err := w.work.Remove(ctx, tx, st.Version()); err != nil {
 			return err
 		}
 		if err := generation.EndVersion(ctx, tx, st.Ref()); err != nil {

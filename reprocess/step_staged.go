@@ -42,12 +42,17 @@ func (w *watch) staged(ctx context.Context, st *ledger.State) (next, error) {
 		}
 		return done, err
 	}
+	if w.work.Keyed(&st.Spec) {
+		if err := w.c.Serving.Index(ctx, w.c.Pool, st.Version()); err != nil {
+			return done, err
+		}
+	}
 	w.c.hit(FaultDeployCreated)
 	if st.Until == untilStaged && st.State == job.RollingOut {
 		return w.stop(ctx, st, ledger.Stopped, ledger.Answer{Reason: reason.StagedAsAsked(), Next: "kappactl deploy FILE"})
 	}
 	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if err := w.c.Speed.Freeze(ctx, tx, st.Version(), o.Frozen); err != nil {
+		if err := w.work.Freeze(ctx, tx, st.Version(), o.Frozen); err != nil {
 			return err
 		}
 		if err := ledger.AcceptLoss(ctx, tx, st, o.Accepted); err != nil {

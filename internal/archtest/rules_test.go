@@ -10,7 +10,7 @@ var allowed = map[string][]string{
 	// reprocess describes its work for the agent.
 	"reprocess": {
 		"internal/job", "internal/pg", "internal/agent", "internal/faultpoint", "internal/reason", "reprocess/ledger", "reprocess/checks",
-		"reprocess/plan", "reprocess/readiness", "reprocess/sampling", "reprocess/status", "internal/retry", "batchlayer/generation",
+		"reprocess/plan", "reprocess/readiness", "reprocess/sampling", "reprocess/status", "internal/retry", "batchlayer/generation", "reprocess/engine",
 	},
 	"serving": {"internal/job", "internal/pg", "internal/faultpoint", "internal/reach"},
 	"abtest":  {"internal/job", "internal/pg", "internal/agent", "internal/reason", "internal/retry", "reprocess/ledger"},
@@ -28,12 +28,13 @@ var allowed = map[string][]string{
 	"batchlayer/schedule": {"internal/job", "internal/pg", "internal/reason", "internal/retry", "reprocess/ledger"},
 
 	// The parts of reprocess, from the bottom: none imports the package above it.
+	"reprocess/engine":    {"internal/job", "internal/pg"},
 	"reprocess/ledger":    {"internal/job", "internal/pg", "internal/reason", "reprocess/readiness"},
 	"reprocess/readiness": {"internal/job", "internal/reason"},
 	"reprocess/status":    {"internal/job", "internal/pg", "internal/reason", "reprocess/ledger", "reprocess/readiness", "reprocess/checks"},
 	"reprocess/plan":      {"internal/job", "internal/pg", "internal/reason", "reprocess/ledger", "reprocess/readiness"},
 	"reprocess/sampling": {
-		"internal/gather", "internal/job", "internal/pg", "internal/reason", "reprocess/ledger", "reprocess/plan", "reprocess/readiness",
+		"internal/gather", "internal/job", "internal/pg", "internal/reason", "reprocess/engine", "reprocess/ledger", "reprocess/plan", "reprocess/readiness",
 	},
 	"reprocess/checks": {"internal/job", "internal/pg", "internal/reason", "internal/reach", "reprocess/ledger"},
 

@@ -30,6 +30,7 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/internal/spill"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/engine"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
@@ -51,6 +52,9 @@ var (
 	_ batchlayer.SpeedLayer = (*speedlayer.Store)(nil)
 	_ batchlayer.Serving    = (*serving.Store)(nil)
 )
+
+// engines are the kinds of work that versions can have.
+func engines() engine.Set { return engine.Set{job.SQL: speedlayer.Store{}} }
 
 // host runs an agent and its HTTP server, with profiles or without, until ctx ends, and calls ready once both work. The end of ctx
 // is no error.
@@ -196,7 +200,7 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	}, speedlayer.Config{Lease: s.Agent.Lease, Timeout: answerWithin(s.Agent.Lease), Memory: s.Agent.Memory, Temp: s.Agent.Temp, Spill: of.spill, Replays: s.Agent.Replays})
 	w.hooks = a.hooks(s, pool, of.id, named, of.random)
 	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Brokers: admin, History: archiveLog(admin, shelf, false), Speed: &speedlayer.Store{}, Serving: serving.New(serving.Config{}),
+		Pool: pool, Brokers: admin, History: archiveLog(admin, shelf, false), Speed: &speedlayer.Store{}, Engines: engines(), Serving: serving.New(serving.Config{}),
 		Hooks: w.hooks, Experiments: abtest.Store{}, Log: named, Now: a.sys.Now, Rand: of.random,
 	}, reprocess.Config{Replays: s.Agent.Replays, ChecksRole: s.Checks.Role})
 	w.archiver = archiver.New(archiver.Deps{Pool: pool, Kafka: brokers, Brokers: admin, Locations: locations, Log: named, Now: a.sys.Now},

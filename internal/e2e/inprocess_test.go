@@ -9,10 +9,12 @@ import (
 	"time"
 
 	agents "github.com/kappactl/kappactl/internal/agent"
+	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/reprocess"
+	"github.com/kappactl/kappactl/reprocess/engine"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
 )
@@ -43,14 +45,14 @@ func hostAgent(t *testing.T, brokers []string, dsn string) *hosted {
 	const lease, beat = time.Second, 200 * time.Millisecond
 	log := slog.New(slog.DiscardHandler)
 	living := func(ctx context.Context) ([]string, error) { return agents.IDs(ctx, pool, 5*beat) }
-	engine := speedlayer.New(speedlayer.Deps{Pool: pool, Kafka: to, Agent: id, Living: living, Log: log, Now: time.Now},
+	work := speedlayer.New(speedlayer.Deps{Pool: pool, Kafka: to, Agent: id, Living: living, Log: log, Now: time.Now},
 		speedlayer.Config{Lease: lease, Memory: 64 << 20})
 	store, views := &speedlayer.Store{}, serving.New(serving.Config{})
 	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Brokers: admin, Speed: store, Serving: views,
+		Pool: pool, Brokers: admin, Speed: store, Engines: engine.Set{job.SQL: store}, Serving: views,
 		Log: log, Now: time.Now, Rand: mathrand.New(mathrand.NewPCG(mathrand.Uint64(), 1)),
 	}, reprocess.Config{Tick: 50 * time.Millisecond, HoldFor: time.Second, RetryEvery: 20 * time.Millisecond, PollEvery: 5 * time.Millisecond})
-	a := agents.New(agents.Deps{Pool: pool, Runner: engine, Work: controller.Work(), Log: log}, agents.Config{
+	a := agents.New(agents.Deps{Pool: pool, Runner: work, Work: controller.Work(), Log: log}, agents.Config{
 		ID: id, Dialect: query.Dialect, Poll: 20 * time.Millisecond, Heartbeat: beat, Lease: lease, Drain: 10 * time.Second,
 	})
 	go func() {

@@ -6,6 +6,7 @@ import "time"
 type Spec struct {
 	Job    Name   `json:"job"`
 	Mode   Mode   `json:"mode"`
+	Engine Engine `json:"engine,omitempty"`
 	Team   string `json:"team,omitempty"`
 	Source Source `json:"source"`
 	Query  string `json:"query"`

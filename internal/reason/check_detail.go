@@ -27,6 +27,7 @@ const (
 	CodeBarrierTaken       Code = "barrier_taken"
 	CodeNoLiveVersion      Code = "no_live_version"
 	CodeLiveIsDown         Code = "live_is_down"
+	CodeNotHeld            Code = "not_held"
 	CodeNoPrevious         Code = "no_previous_version"
 	CodePreviousIs         Code = "previous_is"
 	CodePreviousUnhealthy  Code = "previous_unhealthy"
@@ -59,6 +60,7 @@ func checkDetailTexts() map[Code]string {
 		CodeBarrierExpired:    `the versions were not held long enough for the checks to begin`,
 		CodeBarrierTaken:      `{{text .cause}}`,
 		CodeNoLiveVersion:     `no live version to compare with`,
+		CodeNotHeld:           `{{text .version}} does not stop at given offsets, so it cannot be compared with`,
 		CodeLiveIsDown:        `{{text .live}}, which is live, cannot be compared with: {{text .cause}}`,
 		CodeNoPrevious:        `no version was live before`,
 		CodePreviousIs:        `{{text .version}}, which was live before, is {{text .state}}`,
@@ -128,6 +130,11 @@ func BarrierTaken(err error) Reason { return Reason{CodeBarrierTaken, Args{"caus
 
 // NoLiveVersion is the first version of a job.
 func NoLiveVersion() Reason { return Reason{Code: CodeNoLiveVersion} }
+
+// NotHeld is a version whose engine does not stop at given offsets.
+func NotHeld(version job.Number) Reason {
+	return Reason{CodeNotHeld, Args{"version": version.String()}}
+}
 
 // LiveIsDown is a live version that a candidate cannot be compared with.
 func LiveIsDown(live job.Number, cause Reason) Reason {

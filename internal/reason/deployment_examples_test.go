@@ -118,6 +118,7 @@ func checkDetailExamples() []example {
 		{reason.BarrierExpired(), "the versions were not held long enough for the checks to begin"},
 		{reason.BarrierTaken(errors.New("held by another")), "held by another"},
 		{reason.NoLiveVersion(), "no live version to compare with"},
+		{reason.NotHeld(3), "v3 does not stop at given offsets, so it cannot be compared with"},
 		{reason.LiveIsDown(3, reason.IsPaused()), "v3, which is live, cannot be compared with: it is paused"},
 		{reason.NoPrevious(), "no version was live before"},
 		{reason.PreviousIs(2, "paused"), "v2, which was live before, is paused"},

@@ -11,7 +11,11 @@ import (
 // Moved notes how many keys of an upsert the replay saw in more than one partition: Kafka keeps the order of a key's records within a
 // partition only.
 func (w *Sampler) Moved(ctx context.Context, st *ledger.State) error {
-	keys, exact, err := w.c.Speed.Moved(ctx, w.c.Pool, st.Version())
+	work, err := w.c.Engines.Of(&st.Spec)
+	if err != nil {
+		return err
+	}
+	keys, exact, err := work.Moved(ctx, w.c.Pool, st.Version())
 	if err != nil || keys == 0 {
 		return err
 	}

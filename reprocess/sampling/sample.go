@@ -116,7 +116,11 @@ func (w *Sampler) queued(ctx context.Context, st *ledger.State) (reason.Reason, 
 	if st.Phase != job.Replaying {
 		return reason.Reason{}, nil
 	}
-	n, err := w.c.Speed.Before(ctx, w.c.Pool, st.Ref())
+	work, err := w.c.Engines.Of(&st.Spec)
+	if err != nil {
+		return reason.Reason{}, err
+	}
+	n, err := work.Before(ctx, w.c.Pool, st.Ref())
 	limit := w.c.config.Replays
 	if err != nil || n < limit {
 		return reason.Reason{}, err
@@ -214,12 +218,16 @@ func (w *Sampler) Follow(ctx context.Context, st *ledger.State, s Sample) (int, 
 	if len(fresh) == 0 {
 		return 0, nil
 	}
-	err := w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
+	work, err := w.c.Engines.Of(&st.Spec)
+	if err != nil {
+		return 0, err
+	}
+	err = w.c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		if err := ledger.Fence(ctx, tx, st); err != nil {
 			return err
 		}
 		if st.Phase == job.Replaying {
-			if err := w.c.Speed.Extend(ctx, tx, st.Ref(), fresh); err != nil {
+			if err := work.Extend(ctx, tx, st.Ref(), fresh); err != nil {
 				return err
 			}
 		} else {

@@ -10,6 +10,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/reason"
+	"github.com/kappactl/kappactl/reprocess/engine"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/reprocess/plan"
 	"github.com/kappactl/kappactl/reprocess/readiness"
@@ -21,16 +22,8 @@ type Speed interface {
 
 	// PositionsOf compares the positions of versions with those that are known and lists them where they differ.
 	PositionsOf(ctx context.Context, db pg.DB, known map[job.Ref]job.Positions) (map[job.Ref]job.Positions, error)
-	// Before is how many replays come before that of the version.
-	Before(ctx context.Context, db pg.DB, ref job.Ref) (int, error)
-	// Deadlines notes for each segment that is not read when it may be deleted, so that those that go first are read first.
-	Deadlines(ctx context.Context, db pg.DB, ref job.Ref, at func(job.Partition, int64) *time.Time) error
-	// Extend moves frozen_end to the given To and adds segments for what came since; a partition without a position row gets one.
-	Extend(ctx context.Context, tx *pg.Tx, ref job.Ref, frozen []job.Frozen) error
 	// Follow gives a partition that appeared later a position at From (live phases, no segments).
 	Follow(ctx context.Context, tx *pg.Tx, ref job.Ref, f job.Frozen) error
-	// Moved counts, between Fill and Seal, the keys that were seen in more than one partition: exactly, or by a share of them.
-	Moved(ctx context.Context, pool *pg.Pool, v job.Version) (keys int64, exact bool, err error)
 }
 
 // Deps are what samplers work with.
@@ -39,6 +32,7 @@ type Deps struct {
 	Brokers plan.Brokers
 	History plan.Histories // nil: jobs read the brokers alone
 	Speed   Speed
+	Engines engine.Set
 	Log     *slog.Logger
 	Now     func() time.Time
 }

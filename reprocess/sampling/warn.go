@@ -37,7 +37,7 @@ func (w *Sampler) age(ctx context.Context, st *ledger.State, rows []readiness.Ob
 		default:
 			w.ages = found
 			if st.Phase == job.Replaying {
-				if err := w.c.Speed.Deadlines(ctx, w.c.Pool, st.Ref(), found.Deadline); err != nil {
+				if err := w.deadlines(ctx, st); err != nil {
 					return err
 				}
 			}
@@ -50,6 +50,15 @@ func (w *Sampler) age(ctx context.Context, st *ledger.State, rows []readiness.Ob
 		}
 	}
 	return nil
+}
+
+// deadlines notes when retention may delete what a replay has not read.
+func (w *Sampler) deadlines(ctx context.Context, st *ledger.State) error {
+	work, err := w.c.Engines.Of(&st.Spec)
+	if err != nil {
+		return err
+	}
+	return work.Deadlines(ctx, w.c.Pool, st.Ref(), w.ages.Deadline)
 }
 
 // warn finds and stores what a person should know of a version beside its verdict.
