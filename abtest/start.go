@@ -23,6 +23,7 @@ func (t *turn) start(ctx context.Context) error {
 	settings := t.settings(arms)
 	e := &row{
 		Job: string(t.name), Assign: settings.Assign, Coverage: int(settings.Coverage*policy.Million + 0.5), StartedBy: t.actor.By, Epoch: 1,
+		Settings: settings,
 	}
 	shares := make([]float64, len(weights))
 	for i, w := range weights {

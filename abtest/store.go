@@ -2,6 +2,8 @@ package abtest
 
 import (
 	"context"
+	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -49,6 +51,7 @@ type row struct {
 	Coverage  int
 	State     State
 	Reason    reason.Reason
+	Settings  job.Experiment
 	StartedAt time.Time
 	StartedBy string
 	EndedAt   *time.Time
@@ -56,7 +59,7 @@ type row struct {
 	Epoch     int
 }
 
-const rowColumns = `e.job, e.run, e.arms, e.assign, e.coverage, e.state, e.reason, e.started_at, e.started_by, e.ended_at, d.weights, d.epoch
+const rowColumns = `e.job, e.run, e.arms, e.assign, e.coverage, e.state, e.reason, e.settings, e.started_at, e.started_by, e.ended_at, d.weights, d.epoch
 	FROM kappactl.experiment e
 	JOIN LATERAL (SELECT weights, epoch FROM kappactl.decision d WHERE d.job = e.job AND d.run = e.run ORDER BY number DESC LIMIT 1) d ON true `
 
@@ -86,10 +89,13 @@ func one(ctx context.Context, db pg.DB, name job.Name, from string) (*row, error
 func insert(ctx context.Context, tx *pg.Tx, r *row, why reason.Reason) error {
 	args := pgx.NamedArgs{
 		"job": r.Job, "arms": r.Arms, "assign": string(r.Assign), "coverage": r.Coverage, "by": r.StartedBy, "state": string(Running),
-		"why": why, "run": r.Run,
+		"why": why, "run": r.Run, "settings": document{r.Settings},
 	}
-	_, err := tx.Exec(ctx, `INSERT INTO kappactl.experiment (job, run, arms, assign, coverage, state, reason, started_by)
-		VALUES (@job, @run, @arms, @assign, @coverage, @state, @why, @by)`, args)
+	_, err := tx.Exec(ctx, `INSERT INTO kappactl.experiment (job, run, arms, assign, coverage, state, reason, settings, started_by)
+		VALUES (@job, @run, @arms, @assign, @coverage, @state, @why, @settings, @by)`, args)
+	if err == nil && r.Settings.Reward != nil {
+		_, err = tx.Exec(ctx, `INSERT INTO kappactl.reward_source (job, run) VALUES (@job, @run)`, args)
+	}
 	if err != nil {
 		return fmt.Errorf("write the experiment of %s: %w", r.Job, err)
 	}
@@ -158,16 +164,20 @@ func candidates(ctx context.Context, db pg.DB, name job.Name) ([]job.Number, err
 	return out, ledger.Wrap(err, "read the versions of %s", name)
 }
 
-// Forget deletes the assignments of a subject in all runs of a job and returns how many there were.
+// Forget deletes the assignments and rewards of a subject in all runs of a job and returns how many assignments there were.
 func (Store) Forget(ctx context.Context, pool *pg.Pool, name job.Name, subject, by string) (int64, error) {
 	var rows int64
 	err := pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		tag, err := tx.Exec(ctx, `DELETE FROM kappactl.assignment WHERE job = @job AND subject = @subject`,
-			pgx.NamedArgs{"job": string(name), "subject": subject})
+		of := pgx.NamedArgs{"job": string(name), "subject": subject}
+		parked, err := tx.Exec(ctx, `DELETE FROM kappactl.reward WHERE job = @job AND subject = @subject`, of)
 		if err != nil {
 			return err
 		}
-		if rows = tag.RowsAffected(); rows == 0 {
+		tag, err := tx.Exec(ctx, `DELETE FROM kappactl.assignment WHERE job = @job AND subject = @subject`, of)
+		if err != nil {
+			return err
+		}
+		if rows = tag.RowsAffected(); rows+parked.RowsAffected() == 0 {
 			return nil
 		}
 		return ledger.AddEvent(ctx, tx, ledger.Entry{Job: string(name), Whole: true, Kind: ledger.EventABForgot, Message: reason.ABForgot(rows), By: by})
@@ -203,4 +213,13 @@ func (r *row) texts() []string {
 		out[i] = arm + " " + reason.Percent(float64(r.Weights[i])/policy.Million)
 	}
 	return out
+}
+
+// document is a value that is written into a jsonb column.
+type document struct{ of any }
+
+// Value implements driver.Valuer.
+func (d document) Value() (driver.Value, error) {
+	text, err := json.Marshal(d.of)
+	return string(text), err
 }

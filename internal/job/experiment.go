@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,6 +18,20 @@ type Experiment struct {
 	Weights  []ArmWeight `json:"weights,omitempty"`
 	Coverage float64     `json:"coverage"` // the share of subjects in the experiment, above 0; others read the control
 	Assign   Assign      `json:"assign"`
+
+	Mode    ABMode `json:"mode,omitempty"`    // empty: ab
+	Subject string `json:"subject,omitempty"` // what subjects are, such as user_id, for people and for records of rewards
+	// Reward is what arms are compared by; nil: nothing is decided.
+	Reward *Reward `json:"reward,omitempty"`
+	// Guardrails watch over the arms. NoGuardrails: the file wants none.
+	Guardrails   []Guardrail `json:"guardrails,omitempty"`
+	NoGuardrails bool        `json:"no_guardrails,omitempty"`
+	Decide       *Decide     `json:"decide,omitempty"`
+	Policy       *Bandit     `json:"policy,omitempty"`
+	Ramp         []RampStep  `json:"ramp,omitempty"`
+	Promote      PromoteMode `json:"promote,omitempty"` // empty: manual
+	// Tick is the time between two looks; 0: a minute.
+	Tick time.Duration `json:"tick,omitempty"`
 }
 
 // ArmWeight is the share of the subjects that read a version, from 0 to 1.
@@ -71,17 +86,42 @@ func CheckWeights(weights []ArmWeight) error {
 
 func experimentKeys(to **Experiment) strict.Value {
 	e := DefaultExperiment()
+	coverage := strict.Written("share", &e.Coverage, func(text string) (float64, error) {
+		v, err := parseShare(text)
+		if err == nil && v == 0 {
+			err = strict.Want("a coverage of 0 leaves nobody in the experiment", "write a number above 0, up to 1")
+		}
+		return v, err
+	})
+	coverage.Schema = shareSchema()
 	return strict.Then(strict.Mapping(
+		strict.Key{Name: "mode", Value: strict.OneOf(&e.Mode, ABTest, ABBandit, ABRamp)},
 		strict.Key{Name: "weights", Value: weightMap(&e.Weights)},
-		strict.Key{Name: "coverage", Value: strict.Written("share", &e.Coverage, func(text string) (float64, error) {
-			v, err := parseShare(text)
-			if err == nil && v == 0 {
-				err = strict.Want("a coverage of 0 leaves nobody in the experiment", "write a number above 0, up to 1")
-			}
-			return v, err
-		})},
+		strict.Key{Name: "coverage", Value: coverage},
 		strict.Key{Name: "assign", Value: strict.OneOf(&e.Assign, Assigns()...)},
-	), func(*strict.Document, string) { *to = &e })
+		strict.Key{Name: "subject", Value: strict.Text(&e.Subject)},
+		strict.Key{Name: "reward", Value: rewardKeys(&e.Reward)},
+		strict.Key{Name: "guardrails", Value: guardrailList(&e)},
+		strict.Key{Name: "decide", Value: decideKeys(&e.Decide)},
+		strict.Key{Name: "policy", Value: banditKeys(&e.Policy)},
+		strict.Key{Name: "ramp", Value: rampList(&e.Ramp)},
+		strict.Key{Name: "promote", Value: strict.OneOf(&e.Promote, PromoteManual, PromoteAuto)},
+		strict.Key{Name: "tick", Value: duration(&e.Tick, time.Second, 24*time.Hour)},
+	), func(d *strict.Document, path string) {
+		checkExperiment(d, path, &e)
+		if e.By() != ABTest {
+			e.Assign = AssignSticky
+		}
+		if e.Reward != nil && e.Reward.Source.Fields != nil && e.Subject != "" && d.Node(path+".reward.source.fields.subject") == nil {
+			e.Reward.Source.Fields.Subject = e.Subject
+		}
+		*to = &e
+	})
+}
+
+// shareSchema is the schema of a share.
+func shareSchema() strict.Schema {
+	return strict.Schema{"type": []any{"number", "string"}, "title": "share"}
 }
 
 // parseShare takes a number from 0 to 1.
@@ -106,8 +146,7 @@ func weightMap(to *[]ArmWeight) strict.Value {
 			*to = append(*to, ArmWeight{Version: version, Weight: weight})
 		}), true
 	})
-	var any float64
-	m.Schema["additionalProperties"] = strict.Written("share", &any, parseShare).Schema
+	m.Schema["additionalProperties"] = shareSchema()
 	return strict.Then(m, func(d *strict.Document, path string) {
 		if err := CheckWeights(*to); err != nil {
 			d.RefuseAt(path, err.Error(), "write the share of every arm, the live version among them: {v1: 0.9, v2: 0.1}")

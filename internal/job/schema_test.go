@@ -96,7 +96,8 @@ func TestTheSchemaSeesWhatOneValueShows(t *testing.T) {
 		"several", "bad_indent", "control_character", "invalid_utf8", "replay_rate_unit", "unclosed_list", "unclosed_quote", "tab_indent",
 		"tombstones_with_key", "path_and_field", "path_from_the_end", "path_of_csv", "path_of_raw", "path_odd_name", "path_wildcard", "field_of_csv",
 		"colon_in_value", "duplicate_column", "duplicate_key", "comment_only", "empty", "archive_roll", "replay_source_archive",
-		"lambda_without_archive", "batch_zone", "experiment_weights", "experiment_one_arm",
+		"lambda_without_archive", "batch_zone", "experiment_weights", "experiment_one_arm", "experiment_bandit", "experiment_floor", "experiment_auto", "experiment_without_mde",
+		"experiment_loss",
 	} {
 		unseen[name] = true
 	}
@@ -151,9 +152,13 @@ func descend(s map[string]any, part string) map[string]any {
 			found, _ = p[name].(map[string]any)
 		}
 	}
-	if name != part {
-		found, _ = found["items"].(map[string]any)
+	if name == part {
+		return found
 	}
+	if choices, ok := found["anyOf"].([]any); ok {
+		found, _ = choices[len(choices)-1].(map[string]any)
+	}
+	found, _ = found["items"].(map[string]any)
 	return found
 }
 

@@ -50,7 +50,7 @@ GRANT INSERT (job, number, previous, flip_only, until, promote, state, options, 
     ON {control}.deployment TO kappactl_cli;
 GRANT UPDATE (hold, hold_until, hold_by) ON {control}.position TO kappactl_cli; -- diff holds two versions at the same offsets for a moment
 GRANT UPDATE (paused_at, paused_by, late_since, since, next_at) ON {control}.schedule TO kappactl_cli; -- schedule pause and resume
-GRANT DELETE ON {control}.assignment TO kappactl_cli; -- ab forget
+GRANT DELETE ON {control}.assignment, {control}.reward TO kappactl_cli; -- ab forget
 
 -- For each application that is part of an experiment: it names its subjects in a transaction, and records that they were exposed. Readers of
 -- the views need nothing here: any role may set kappactl.subject, so an experiment is no barrier between readers and data.

@@ -118,11 +118,15 @@ func Then(v Value, then func(d *Document, path string)) Value {
 	return v
 }
 
-// Either reads text nodes with one Value and mappings with another, whose keys it reports.
+// Either reads text nodes with one Value and mappings, or a list of them, with another, whose keys it reports.
 func Either(text, mapping Value) Value {
 	schema := Schema{"anyOf": []any{text.Schema, mapping.Schema}}
-	return Value{Type: text.Type + " | mapping", Keys: mapping.Keys, Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {
-		if n.Kind == yaml.MappingNode {
+	kind, word := yaml.MappingNode, "mapping"
+	if mapping.List {
+		kind, word = yaml.SequenceNode, "list"
+	}
+	return Value{Type: text.Type + " | " + word, Keys: mapping.Keys, List: mapping.List, Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {
+		if n.Kind == kind {
 			mapping.Read(d, n, path)
 			return
 		}

@@ -549,7 +549,7 @@ CREATE TABLE kappactl.archive_replaced (
 );
 CREATE INDEX archive_replaced_due ON kappactl.archive_replaced (delete_at);
 
--- written by abtest, as are the tables down to assignment: experiments, which split the readers of a job between versions. Versions
+-- written by abtest, as are the tables down to guardrail: experiments, which split the readers of a job between versions. Versions
 -- are written as readers know them: v1.
 CREATE TABLE kappactl.experiment (
     job        text NOT NULL REFERENCES kappactl.job (name) ON DELETE CASCADE,
@@ -560,6 +560,8 @@ CREATE TABLE kappactl.experiment (
     coverage   integer NOT NULL,                 -- subjects in the experiment, in parts per million; others read the control
     state      text NOT NULL,                    -- running, paused or ended
     reason     jsonb NOT NULL DEFAULT '{}',      -- of the state
+    settings   jsonb NOT NULL DEFAULT '{}',      -- experiment of the newest arm's job file; it holds for the whole run
+    progress   jsonb NOT NULL DEFAULT '{}',      -- what the next look needs to know of those before
     started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     started_by text NOT NULL DEFAULT '',
     ended_at   timestamptz,
@@ -576,9 +578,10 @@ CREATE TABLE kappactl.decision (
     run     integer NOT NULL,
     number  integer NOT NULL,
     epoch   integer NOT NULL,
-    verdict text NOT NULL,                       -- start, weights, pause, resume or end
+    verdict text NOT NULL,                       -- start, weights, pause, resume or end; of a look that changes nothing, wait or freeze
     weights integer[] NOT NULL,                  -- parts per million, in the order of the arms
     reason  jsonb NOT NULL,
+    inputs  jsonb NOT NULL DEFAULT '{}',         -- of a look: with the run's settings, all that the verdict follows from
     by      text NOT NULL DEFAULT '',
     at      timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (job, run, number),
@@ -607,10 +610,59 @@ CREATE TABLE kappactl.assignment (
     epoch       integer NOT NULL,
     probability integer NOT NULL,                -- of that arm then, in parts per million
     exposed_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    reward      double precision NOT NULL DEFAULT 0, -- of the accepted rewards: the highest (bernoulli) or their sum
+    crossed     boolean NOT NULL DEFAULT false,  -- it has read another arm, too
     PRIMARY KEY (job, run, subject),
     FOREIGN KEY (job, run) REFERENCES kappactl.experiment (job, run) ON DELETE CASCADE
 );
 CREATE INDEX assignment_subject ON kappactl.assignment (job, subject);
+
+-- The rewards that were reported, each event once. status is accepted, orphan (its subject is not recorded yet), before_exposure,
+-- outside_window or late.
+CREATE TABLE kappactl.reward (
+    job      text NOT NULL,
+    run      integer NOT NULL,
+    source   text NOT NULL,                      -- http, sql or kafka
+    event_id text NOT NULL,
+    subject  text NOT NULL,
+    value    double precision NOT NULL,
+    at       timestamptz NOT NULL,
+    status   text NOT NULL,
+    PRIMARY KEY (job, run, source, event_id),
+    FOREIGN KEY (job, run) REFERENCES kappactl.experiment (job, run) ON DELETE CASCADE
+);
+CREATE INDEX reward_subject ON kappactl.reward (job, subject);
+CREATE INDEX reward_orphan ON kappactl.reward (job, run) WHERE status = 'orphan';
+
+-- How far the rewards of a run have been read. Whoever stores rewards holds its row.
+CREATE TABLE kappactl.reward_source (
+    job       text NOT NULL,
+    run       integer NOT NULL,
+    offsets   jsonb NOT NULL DEFAULT '{}',       -- of a topic: the next offset by partition
+    times     jsonb NOT NULL DEFAULT '{}',       -- of a topic: how far each partition has been read in time
+    watermark timestamptz,                       -- all rewards up to then have been read; null: they are reported as they happen
+    read_at   timestamptz,                       -- of the last read that succeeded
+    counts    jsonb NOT NULL DEFAULT '{}',       -- reported rewards by what became of them
+    trouble   jsonb NOT NULL DEFAULT '{}',       -- why the last read failed
+    PRIMARY KEY (job, run),
+    FOREIGN KEY (job, run) REFERENCES kappactl.experiment (job, run) ON DELETE CASCADE
+);
+
+-- What the looks at a guardrail have come to.
+CREATE TABLE kappactl.guardrail (
+    job      text NOT NULL,
+    run      integer NOT NULL,
+    name     text NOT NULL,
+    state    text NOT NULL DEFAULT 'no_data',    -- pass, fail, no_data or error, at the last look
+    breached boolean NOT NULL DEFAULT false,     -- it stays so for the run
+    failures integer NOT NULL DEFAULT 0,
+    errors   integer NOT NULL DEFAULT 0,         -- in a row
+    no_data  integer NOT NULL DEFAULT 0,         -- in a row
+    reason   jsonb NOT NULL DEFAULT '{}',
+    seen_at  timestamptz,
+    PRIMARY KEY (job, run, name),
+    FOREIGN KEY (job, run) REFERENCES kappactl.experiment (job, run) ON DELETE CASCADE
+);
 
 -- The place of a subject in [0, 1000000); abtest/policy computes the same.
 CREATE FUNCTION kappactl.bucket(salt text, subject text) RETURNS integer LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
