@@ -160,7 +160,7 @@ func (s *stream) pass(ctx context.Context, c *typed.Chunk) error {
 }
 
 // full reports whether a batch should be handed on.
-func full(d *format.Decoder) bool { return d.Len() >= batchRecords || d.Size() >= batchBytes }
+func full(d *format.Decoder) bool { return d.Len() >= batchRecords || d.Reaches(batchBytes) }
 
 func (s *stream) append(rec *kgo.Record) *format.Reject {
 	if r, known := s.skip[rec.Offset]; known {

@@ -66,7 +66,10 @@ func (c *column) size() int {
 }
 
 func (c *column) append(v *cell) {
-	c.mark(v.null)
+	if v.null || c.valid != nil {
+		c.mark(v.null)
+	}
+	c.length++
 	n := uint64(v.n)
 	switch c.kind {
 	case kindInt64, kindFloat64, kindTime, kindTimestamp, kindTimestampTZ:
@@ -102,7 +105,7 @@ func (c *column) appendHeader(key string, value []byte) {
 	c.values.append(&cell{b: value, null: value == nil})
 }
 
-// mark counts a value and records whether it is NULL.
+// mark records whether the next value is NULL.
 func (c *column) mark(null bool) {
 	if null && c.nulls == 0 {
 		c.valid = make([]byte, c.length/8+1, max(cap(c.data)/8, 64))
@@ -119,7 +122,6 @@ func (c *column) mark(null bool) {
 			c.nulls++
 		}
 	}
-	c.length++
 }
 
 // appendBit packs booleans; mark has counted the value already.

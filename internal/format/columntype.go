@@ -40,6 +40,7 @@ type typed struct {
 	precision int    // of numeric
 	scale     int    // of numeric
 	length    int    // maximum number of characters of varchar, 0 = unlimited
+	anyText   bool   // every text is a value
 	epoch     bool   // a time given as an epoch number
 	micros    int    // of epoch numbers: decimal places from the unit down to microseconds; negative for a smaller unit
 }
@@ -68,7 +69,7 @@ func typeOf(c job.Column) (typed, error) {
 		}
 		t.arrow = &arrow.Decimal128Type{Precision: int32(first), Scale: int32(second)}
 	case "text":
-		t.kind, t.arrow = kindText, arrow.BinaryTypes.LargeString
+		t.kind, t.arrow, t.anyText = kindText, arrow.BinaryTypes.LargeString, true
 	case "character varying":
 		t.kind, t.arrow, t.length = kindText, arrow.BinaryTypes.LargeString, first
 	case "bytea":

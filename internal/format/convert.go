@@ -14,6 +14,8 @@ import (
 type converter struct {
 	arena []byte
 	names nameSets
+	date  [10]byte // the last one, as it was written
+	day   int      // and its day: times that follow one another often have the same date
 }
 
 func (c *converter) reset() { c.arena = c.arena[:0] }
@@ -114,7 +116,7 @@ func integerCell(t *typed, raw []byte, v span, out *cell) *Reject {
 	}
 	n, err := integer(raw)
 	switch {
-	case errors.Is(err, errTooManyDigits):
+	case err != nil && errors.Is(err, errTooManyDigits):
 		return reject(WrongType, "want a whole number, got %s", excerpt(raw))
 	case err != nil,
 		t.kind == kindInt16 && n != int64(int16(n)),
@@ -202,7 +204,7 @@ func (c *converter) timestamp(t *typed, raw []byte, v span, out *cell) *Reject {
 	if r != nil {
 		return r
 	}
-	n, ok := instant(s)
+	n, ok := c.instant(s)
 	switch {
 	case !ok:
 		return reject(BadValue, "%s is not an ISO 8601 time", excerpt(s))
@@ -211,6 +213,21 @@ func (c *converter) timestamp(t *typed, raw []byte, v span, out *cell) *Reject {
 	}
 	out.n = n
 	return nil
+}
+
+// instant is the function of that name.
+func (c *converter) instant(b []byte) (int64, bool) {
+	if len(b) < len(c.date) {
+		return 0, false
+	}
+	if text := [10]byte(b); text != c.date || c.date[0] == 0 {
+		day, ok := date(b)
+		if !ok {
+			return 0, false
+		}
+		c.date, c.day = text, day
+	}
+	return instantOn(c.day, b)
 }
 
 // fromString converts the types that are always strings in JSON.

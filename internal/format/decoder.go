@@ -17,6 +17,10 @@ import (
 // kept of its results is then not used any more.
 const Version = 1
 
+// mostFixed is the most bytes that a field takes of a record beside its key, its value and its headers: the name of a topic has up to
+// 249, and a place in the column.
+const mostFixed = 249 + 16
+
 // rowColumn is the only column of a batch.
 const rowColumn = "r"
 
@@ -36,6 +40,8 @@ type Decoder struct {
 
 	fields []field // of the struct
 	length int
+	sized  int // Size when it was last asked for
+	added  int // bytes that the fields can have taken since, at most
 	// tombstones makes records without a value rows in which every declared column is NULL.
 	tombstones bool
 	skips      bool // records without a value are left out
@@ -104,6 +110,15 @@ func (d *Decoder) Size() int {
 	return n
 }
 
+// Reaches reports whether the current batch has that many bytes. It is cheaper than Size, and meant to be asked after each record.
+func (d *Decoder) Reaches(bytes int) bool {
+	if d.sized+d.added < bytes {
+		return false
+	}
+	d.sized, d.added = d.Size(), 0
+	return d.sized >= bytes
+}
+
 // Append decodes rec into the current batch, or leaves the batch unchanged and returns the reason. A tombstone that the
 // job skips returns nil and adds nothing.
 func (d *Decoder) Append(rec *kgo.Record) *Reject {
@@ -123,6 +138,10 @@ func (d *Decoder) Append(rec *kgo.Record) *Reject {
 	}
 	d.convert.reset()
 	for i := range d.types {
+		if v := &spans[i]; v.kind == '"' && !v.escaped && d.types[i].anyText {
+			d.cells[i].b, d.cells[i].null = in[v.from:v.to], false
+			continue
+		}
 		if r := d.convert.convert(&d.types[i], in, spans[i], &d.cells[i]); r != nil {
 			return r.of(d.names[i], &d.types[i], spans[i].kind)
 		}
@@ -134,11 +153,17 @@ func (d *Decoder) Append(rec *kgo.Record) *Reject {
 		if f := &d.fields[i]; f.source >= 0 {
 			f.append(&d.cells[f.source])
 		} else {
-			f.appendMeta(rec)
+			d.appendMeta(f, rec)
 		}
 	}
-	d.length++
+	d.grow(rec)
 	return nil
+}
+
+// grow counts a row whose fields are appended.
+func (d *Decoder) grow(rec *kgo.Record) {
+	d.length++
+	d.added += len(d.fields) * (len(rec.Key) + len(rec.Value) + mostFixed)
 }
 
 // judge checks the parts of a record that meta columns read, whether the query uses them or not.
@@ -169,7 +194,7 @@ func timestamp(rec *kgo.Record) (ms int64, ok bool) {
 	return ms, ms != -1 && !rec.Timestamp.IsZero()
 }
 
-func (f *field) appendMeta(rec *kgo.Record) {
+func (d *Decoder) appendMeta(f *field, rec *kgo.Record) {
 	switch f.meta {
 	case "_topic":
 		f.append(&cell{b: []byte(rec.Topic)})
@@ -191,6 +216,7 @@ func (f *field) appendMeta(rec *kgo.Record) {
 	case "_headers":
 		for _, h := range rec.Headers {
 			f.appendHeader(h.Key, h.Value)
+			d.added += len(h.Key) + len(h.Value) + 2*mostFixed
 		}
 		f.append(&cell{})
 	}
@@ -203,7 +229,7 @@ func (d *Decoder) Take() arrow.RecordBatch {
 		children[i] = d.fields[i].take()
 	}
 	batch := d.Batch(children, d.length)
-	d.length = 0
+	d.length, d.sized, d.added = 0, 0, 0
 	return batch
 }
 
@@ -224,5 +250,5 @@ func (d *Decoder) Close() {
 	for i := range d.fields {
 		d.fields[i].restart()
 	}
-	d.length = 0
+	d.length, d.sized, d.added = 0, 0, 0
 }

@@ -334,3 +334,29 @@ func TestRejectSaysColumnAndReason(t *testing.T) {
 		t.Errorf("detail holds the whole value: %v", long)
 	}
 }
+
+// Reaches is asked after each record, and agrees with Size.
+func TestReachesAgreesWithSize(t *testing.T) {
+	t.Parallel()
+	d, err := New(job.Source{Format: "json", Columns: []job.Column{{Name: "a", Type: "text"}, {Name: "b", Type: "text", Path: "$.a"}}},
+		[]string{"a", "b", "_topic", "_key", "_headers"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		text := strings.Repeat("x", i*7%200)
+		rec := &kgo.Record{
+			Topic: strings.Repeat("t", 249), Key: []byte(text), Value: []byte(`{"a":"` + text + `"}`),
+			Headers: []kgo.RecordHeader{{Key: "h", Value: []byte(text + text)}, {Key: text}},
+		}
+		if r := d.Append(rec); r != nil {
+			t.Fatal(r)
+		}
+		if got, want := d.Reaches(100_000), d.Size() >= 100_000; got != want {
+			t.Fatalf("record %d: %d bytes, reaches %v", i, d.Size(), got)
+		}
+		if d.Reaches(100_000) {
+			d.Take().Release()
+		}
+	}
+}

@@ -17,8 +17,11 @@ func withoutMark(b []byte) []byte { return bytes.TrimPrefix(b, []byte(byteOrderM
 // framed adds to a rejection of a value that is not JSON or CSV what the value starts with, if that is known. The
 // reason is unchanged.
 func framed(b []byte, r *Reject) *Reject {
+	if r == nil {
+		return nil
+	}
 	found := framing(b)
-	if r == nil || found == "" || r.Reason != NotJSON && r.Reason != NotCSV && r.Reason != InvalidUTF8 {
+	if found == "" || r.Reason != NotJSON && r.Reason != NotCSV && r.Reason != InvalidUTF8 {
 		return r
 	}
 	return &Reject{Reason: r.Reason, Column: r.Column, Detail: found}

@@ -31,6 +31,8 @@ type scanner struct {
 	spans  []span  // by column
 	strays []stray // values that cannot contain the places declared inside them
 	plain  []byte  // scratch memory for names with escapes
+
+	layouts layouts
 }
 
 // newScanner creates a scanner that notes the values at these places, one per column.
@@ -38,7 +40,21 @@ func newScanner(places [][]job.Step) *scanner {
 	return &scanner{root: newTarget(places), spans: make([]span, len(places))}
 }
 
-// scan reads a whole record value. Afterwards spans hold the fields.
+// read reads a whole record value. Afterwards spans hold the fields.
+func (s *scanner) read(b []byte) *Reject {
+	s.strays = s.strays[:0]
+	if s.quick(b) {
+		return nil
+	}
+	s.layouts.learn()
+	r := s.scan(b)
+	if r == nil {
+		s.learned()
+	}
+	return r
+}
+
+// scan is read without layouts.
 func (s *scanner) scan(b []byte) *Reject {
 	s.b, s.i, s.ascii = b, 0, 0
 	clear(s.spans)

@@ -50,7 +50,7 @@ type jsonReader struct {
 
 func (j *jsonReader) read(value []byte) ([]byte, []span, *Reject) {
 	value = withoutMark(value)
-	r := j.scanner.scan(value)
+	r := j.scanner.read(value)
 	if r == nil && len(j.scanner.strays) > 0 {
 		var column int
 		if column, r = j.scanner.judgeStrays(); r != nil {

@@ -79,14 +79,17 @@ func (s *scanner) enter(t *target) *Reject {
 	var r *Reject
 	switch {
 	case v.kind == '{' && t.members != nil:
+		s.enters(t)
 		s.i++
 		r = s.fields(t)
 		v.to = s.i
 	case v.kind == '[' && t.items != nil:
+		s.layouts.learning = false
 		s.i++
 		r = s.elements(t)
 		v.to = s.i
 	default:
+		s.layouts.learning = false
 		if r = s.keep(&v, len(t.path)); r == nil && v.kind != 'n' && len(t.below) > 0 {
 			s.stray(t, v)
 		}
@@ -115,14 +118,20 @@ func (s *scanner) elements(t *target) *Reject {
 }
 
 // inside reads a value inside depth objects and arrays. t is its place, or nil if the job does not declare it.
-func (s *scanner) inside(t *target, depth int) *Reject {
+func (s *scanner) inside(t *target, depth int) (r *Reject) {
+	from := s.i
 	switch {
 	case t == nil:
-		return s.value(depth)
+		r = s.value(depth)
 	case t.one:
-		return s.keep(&s.spans[t.column], depth)
+		r = s.keep(&s.spans[t.column], depth)
+	default:
+		return s.enter(t)
 	}
-	return s.enter(t)
+	if s.layouts.learning {
+		s.mark(from, t, depth)
+	}
+	return r
 }
 
 // stray notes that v, the value at t, cannot contain the places inside t, because it is neither null nor the object or

@@ -15,17 +15,23 @@ const (
 
 // daysBefore returns the number of days before each month in a common year.
 func daysBefore(month int) int {
-	return [...]int{0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365}[month-1]
+	n := (367*month - 362) / 12 // in a year whose February has 30 days
+	if month > 2 {
+		n -= 2
+	}
+	return n
 }
 
 func leap(year int) bool { return year%4 == 0 && (year%100 != 0 || year%400 == 0) }
 
 func monthLength(year, month int) int {
-	n := daysBefore(month+1) - daysBefore(month)
-	if month == 2 && leap(year) {
-		n++
+	switch {
+	case month != 2:
+		return 30 + (month+month>>3)&1
+	case leap(year):
+		return 29
 	}
-	return n
+	return 28
 }
 
 // days returns the days since 1970-01-01 in the proleptic Gregorian calendar.
@@ -129,6 +135,11 @@ func instant(b []byte) (int64, bool) {
 	if !ok {
 		return 0, false
 	}
+	return instantOn(day, b)
+}
+
+// instantOn is instant on a day that is known.
+func instantOn(day int, b []byte) (int64, bool) {
 	micros := int64(day) * microsPerDay
 	if len(b) == 10 {
 		return micros, true

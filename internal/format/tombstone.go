@@ -20,8 +20,8 @@ func (d *Decoder) AppendNull(rec *kgo.Record) {
 		if f := &d.fields[i]; f.source >= 0 {
 			f.append(&cell{null: true})
 		} else {
-			f.appendMeta(rec)
+			d.appendMeta(f, rec)
 		}
 	}
-	d.length++
+	d.grow(rec)
 }

@@ -113,7 +113,7 @@ func (w *maker) add(records []*kgo.Record) error {
 		if err := w.one(r); err != nil {
 			return err
 		}
-		if len(w.rows.offsets) == w.most || w.decoder.Size()+w.rows.size >= groupBytes {
+		if len(w.rows.offsets) == w.most || w.decoder.Reaches(groupBytes-w.rows.size) {
 			if err := w.flush(); err != nil {
 				return err
 			}
