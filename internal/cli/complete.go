@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/lookup"
+	"github.com/kappactl/kappactl/internal/pg"
 )
 
 // completeIn is all the time that completing a word may take. A shell that hangs is worse than one that completes nothing.
@@ -61,6 +63,48 @@ func onlyFirst(kinds []string, directive cobra.ShellCompDirective) cobra.Complet
 // ofThePast are the commands that are also about versions that have ended.
 func ofThePast(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"status", "history", "report", "wait", "list", "show", "retry"}, cmd.Name())
+}
+
+// queried completes the job of query, then COLUMN= for the columns of its view that have no value yet.
+func (a *app) queried(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return a.complete(cmd, args, false), cobra.ShellCompDirectiveNoFileComp
+	}
+	columns := a.within(cmd, func(ctx context.Context, cmd *cobra.Command) []string { return a.columnsOf(ctx, cmd, args) })
+	return columns, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// columnsOf lists the columns of the view of the job args[0] as NAME=, without those in the rest of args.
+func (a *app) columnsOf(ctx context.Context, cmd *cobra.Command, args []string) []string {
+	a.flags.given = givenTo(cmd) // those seen before are of the hidden command that completes
+	c, err := a.client(ctx)
+	if err != nil {
+		return nil
+	}
+	defer c.Close()
+	status, err := c.store.Status(ctx, job.Name(args[0]))
+	if err != nil {
+		return nil
+	}
+	view, err := job.ParseViewName(quotedView(status.View))
+	if err != nil {
+		return nil
+	}
+	var out []string
+	err = c.pool.ReadOnly(ctx, func(tx *pg.Tx) error {
+		columns, err := lookup.Columns(ctx, tx, view)
+		for _, column := range columns {
+			given := slices.ContainsFunc(args[1:], func(arg string) bool { return strings.HasPrefix(arg, column.Name+"=") })
+			if !given {
+				out = append(out, column.Name+"=\t"+column.Type)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return out
 }
 
 // complete lists jobs for the first argument and versions for those after it. Whatever goes wrong, it says nothing.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafkatest"
 )
 
@@ -90,5 +91,28 @@ func TestFilesAndFoldersAreCompletedByTheirKind(t *testing.T) {
 		if code != 0 || out != want {
 			t.Errorf("%s: exit %d: %q, want %q", line, code, out, want)
 		}
+	}
+}
+
+func TestColumnsOfTheViewAreCompleted(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	f.start("deploy", pageviews(), "--detach", "--quiet")
+	f.ends(job.ExitOK)
+	f.exec(`CREATE VIEW public.pageviews_hourly AS SELECT ''::text AS url, now() AS hour, 1::bigint AS "odd ""name"`)
+	for line, want := range map[string]string{
+		"pageviews":            "url=\ttext\nhour=\ttimestamp with time zone\nodd \"name=\tbigint\n:6\n",
+		"pageviews url=/a":     "hour=\ttimestamp with time zone\nodd \"name=\tbigint\n:6\n",
+		"pageview":             ":6\n",
+		"pageviews/../x url=1": ":6\n",
+	} {
+		args := append(append([]string{"__complete", "query"}, strings.Fields(line)...), f.config...)
+		kafkatest.Until(t, line+" is completed", func() bool { // a database that does not answer in time completes nothing
+			code, out, errs := runCLI(t, append(args, "")...)
+			if code != job.ExitOK || out != want && out != ":6\n" {
+				t.Errorf("%s: exit %d: %q%s, want %q", line, code, out, errs, want)
+			}
+			return out == want
+		})
 	}
 }

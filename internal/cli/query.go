@@ -36,6 +36,7 @@ are more than --limit, which of them is PostgreSQL's choice. JSON is an array of
 formats hold every digit. When there are more rows than --limit it says so on the error stream.`,
 		Example: "  kappactl query pageviews url=/checkout --limit 20\n" +
 			"  kappactl query pageviews hour=2026-01-01T10:00:00Z -o csv",
+		ValidArgsFunction: a.queried,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usage(cmd, "missing argument JOB")

@@ -36,7 +36,7 @@ type Rows struct {
 
 // Read reads the rows. A column that the view lacks, or a value that is not of the column's type, is a *job.Refusal.
 func Read(ctx context.Context, tx *pg.Tx, q Question) (Rows, error) {
-	columns, err := columnsOf(ctx, tx, q.View)
+	columns, err := Columns(ctx, tx, q.View)
 	if err != nil {
 		return Rows{}, err
 	}
@@ -68,7 +68,7 @@ func Read(ctx context.Context, tx *pg.Tx, q Question) (Rows, error) {
 }
 
 // rows returns what the statement returned, up to the limit.
-func (q Question) rows(columns []column, texts [][]*string) Rows {
+func (q Question) rows(columns []Column, texts [][]*string) Rows {
 	out := Rows{Columns: names(columns), More: len(texts) > q.Limit}
 	for _, t := range texts[:min(len(texts), q.Limit)] {
 		out.Objects = append(out.Objects, json.RawMessage(*t[0]))
@@ -79,14 +79,14 @@ func (q Question) rows(columns []column, texts [][]*string) Rows {
 
 // statement returns one SELECT: each row as JSON, then its columns as text. Values are compared as values of the
 // columns' types.
-func (q Question) statement(columns []column) (sql string, args []any, err error) {
+func (q Question) statement(columns []Column) (sql string, args []any, err error) {
 	where, args, err := q.conditions(columns)
 	if err != nil {
 		return "", nil, err
 	}
 	texts := make([]string, len(columns))
 	for i, c := range columns {
-		texts[i] = "(q." + pg.Ident(c.name) + ")::text"
+		texts[i] = "(q." + pg.Ident(c.Name) + ")::text"
 	}
 	rows := fmt.Sprintf("SELECT * FROM %s AS q%s", pg.Ident(q.View.Schema, q.View.Name), where)
 	var order []string
@@ -106,10 +106,10 @@ func (q Question) statement(columns []column) (sql string, args []any, err error
 }
 
 // conditions returns the WHERE clause of Equal, or nothing, and its arguments.
-func (q Question) conditions(columns []column) (where string, args []any, err error) {
+func (q Question) conditions(columns []Column) (where string, args []any, err error) {
 	types := map[string]string{}
 	for _, c := range columns {
-		types[c.name] = c.typ
+		types[c.Name] = c.Type
 	}
 	var all []string
 	for _, e := range q.Equal {
@@ -129,21 +129,21 @@ func (q Question) conditions(columns []column) (where string, args []any, err er
 	return where, args, nil
 }
 
-// column is a column of a view; typ is its type as SQL.
-type column struct{ name, typ string }
+// Column is a column of a view; Type is its type as SQL.
+type Column struct{ Name, Type string }
 
-func names(columns []column) []string {
+func names(columns []Column) []string {
 	out := make([]string, len(columns))
 	for i, c := range columns {
-		out[i] = c.name
+		out[i] = c.Name
 	}
 	return out
 }
 
-// columnsOf returns the columns of a view in order.
-func columnsOf(ctx context.Context, tx *pg.Tx, view job.ViewName) ([]column, error) {
-	columns, err := pg.Collect(ctx, tx, func(r pgx.CollectableRow) (c column, err error) {
-		return c, r.Scan(&c.name, &c.typ)
+// Columns returns the columns of a view in order.
+func Columns(ctx context.Context, tx *pg.Tx, view job.ViewName) ([]Column, error) {
+	columns, err := pg.Collect(ctx, tx, func(r pgx.CollectableRow) (c Column, err error) {
+		return c, r.Scan(&c.Name, &c.Type)
 	}, `SELECT a.attname::text, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a
 		JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 		WHERE n.nspname = @schema AND c.relname = @name AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
