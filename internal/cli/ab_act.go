@@ -41,6 +41,7 @@ func (o *abOptions) about(cmd *cobra.Command, read func(*cobra.Command) error, r
 	}
 	cmd.Flags().BoolVar(&o.args.DryRun, "dry-run", false, "let an agent try it and roll it back; print what would be done")
 	waitAgentFlag(cmd.Flags(), &o.waitAgent)
+	o.yesFlag(cmd.Flags())
 	return cmd
 }
 
@@ -165,12 +166,7 @@ func runABAct(ctx context.Context, o abOptions) error {
 	if r.ExitCode == job.ExitOK {
 		return o.result(r, r.print)
 	}
-	if o.machine() {
-		if err := o.result(r, nil); err != nil {
-			return err
-		}
-	}
-	return &job.Refusal{Code: r.ExitCode, Cause: r.Message, Next: r.Next}
+	return o.outcome(ctx, r, nil, refusal(answer))
 }
 
 func (r abResult) print(w io.Writer) error {

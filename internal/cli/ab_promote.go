@@ -23,6 +23,7 @@ experiment ends in the transaction of the flip.`,
 		Annotations: map[string]string{timeoutKey: flipTimeout},
 	}, func(cmd *cobra.Command) error { return run(cmd.Context(), o) })
 	cmd.Args = between([]string{"JOB", "VERSION"}, nil)
+	a.yesFlag(cmd.Flags())
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -49,6 +50,10 @@ type actResult struct {
 	where
 	// Checks are those of a version that checks keep from being promoted, with what each said.
 	Checks []status.Check `json:"checks,omitempty"`
+	// Failure is set in a list whose element failed.
+	Failure *failureDoc `json:"failure,omitempty"`
+
+	cause error // the reason of a refusal
 }
 
 func (a act) run(ctx context.Context) error {
@@ -106,8 +111,7 @@ func (a act) asked(ctx context.Context, c *client, ref job.Ref) (actResult, erro
 	}
 	result := actResult{
 		Job: ref.Job, Version: ref.Number.String(), Verb: a.verb, ExitCode: answer.Code, Message: answer.Text(),
-		MessageCode: answer.Reason.Code,
-		Next:        answer.Next, DryRun: a.dryRun, where: c.where(),
+		MessageCode: answer.Reason.Code, Next: answer.Next, DryRun: a.dryRun, where: c.where(), cause: answer.Reason.Err(),
 	}
 	if a.agreed && answer.Reason.Code == reason.CodeInsideWindow {
 		result.Next += " --yes"
@@ -145,8 +149,8 @@ func (a act) ask(ctx context.Context, c *client, ref job.Ref) (*ledger.Answer, e
 
 // answered writes a request and waits for its answer; comeBack is what to run when that takes too long.
 func (a *app) answered(ctx context.Context, c *client, r ledger.Request, comeBack string) (*ledger.Answer, error) {
-	if noticed(r) {
-		if err := a.protect(c, fmt.Sprintf("%s %s", r.Verb, r.Job)); err != nil {
+	if r.Verb.ReadersNotice() && !r.Args.DryRun {
+		if err := a.protect(c, fmt.Sprintf("%s %s", strings.ReplaceAll(string(r.Verb), "_", " "), r.Job)); err != nil {
 			return nil, err
 		}
 	}
@@ -168,7 +172,12 @@ func (a *app) answered(ctx context.Context, c *client, r ledger.Request, comeBac
 }
 
 func (r actResult) refusal() error {
-	return &job.Refusal{Code: r.ExitCode, Cause: r.Message, Next: r.Next}
+	return &job.Refusal{Code: r.ExitCode, Cause: r.Message, Next: r.Next, Err: r.cause}
+}
+
+// refusal is the error of an answer that refuses.
+func refusal(answer *ledger.Answer) error {
+	return &job.Refusal{Code: answer.Code, Cause: answer.Text(), Next: answer.Next, Err: answer.Reason.Err()}
 }
 
 func (r actResult) print(w io.Writer) error {

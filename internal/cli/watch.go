@@ -22,6 +22,8 @@ type watchUIOptions struct {
 	job      job.Name // empty: every job
 	readOnly bool
 	place    string // context and database
+	// protected is the name of a protected context; empty: it is not protected.
+	protected string
 }
 
 func newWatchUI(a *app, run func(context.Context, watchUIOptions) error) *cobra.Command {
@@ -32,7 +34,7 @@ func newWatchUI(a *app, run func(context.Context, watchUIOptions) error) *cobra.
 		Long: `Show all jobs, or one: both versions side by side, progress, partitions, rates, lag, checks and events, once a second.
 Keys promote, roll back, pause, resume and abort, after the job's name was typed; ? shows them all. With JOB it ends by itself
 when the deployment reaches an end (settled, rolled back, aborted, failed, superseded), with the deployment's exit code, and
-leaves five lines about it. In a protected context no key acts: use the commands.
+leaves five lines about it. In a protected context the keys that readers could notice ask for the context's name, too.
 
 Off a terminal, with TERM=dumb or with --output jsonl it prints lines instead, as deploy and wait do: one for each change of phase
 or verdict, one for each warning when it comes up, and at most one of progress in ten seconds. With JOB it then ends where the
@@ -72,7 +74,7 @@ func runWatchUI(ctx context.Context, o watchUIOptions) error {
 	}
 	o.place = c.where().String()
 	if c.settings.Protected {
-		o.place, o.readOnly = o.place+", protected", true
+		o.place, o.protected = o.place+", protected", c.settings.Context
 	}
 	// The terminal is restored whatever ends the process; other commands leave these signals their own meaning.
 	ctx, stop := interruptible(ctx, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2)
@@ -142,7 +144,10 @@ func (o watchUIOptions) interactive() bool {
 }
 
 func (o watchUIOptions) options() tui.Options {
-	return tui.Options{Job: o.job, ReadOnly: o.readOnly, Place: o.place, In: o.sys.In, Out: o.sys.Out, Now: o.sys.Now, Look: o.look()}
+	return tui.Options{
+		Job: o.job, ReadOnly: o.readOnly, Place: o.place, Protected: o.protected,
+		In: o.sys.In, Out: o.sys.Out, Now: o.sys.Now, Look: o.look(),
+	}
 }
 
 // look is what the terminal can show. NO_COLOR and a locale without block characters leave less of it.
@@ -175,10 +180,11 @@ func (o watchUIOptions) again() string {
 	return strings.TrimSpace("kappactl watch "+string(o.job)) + "   # deployments go on"
 }
 
-// silent is the app for what runs while the interface has the screen: nothing else may write there.
+// silent is the app for what runs while the interface has the screen: nothing else may write or ask there. In a protected
+// context the interface itself has asked.
 func (a *app) silent() *app {
 	quiet := *a
-	quiet.flags.quiet, quiet.flags.debug = true, false
+	quiet.flags.quiet, quiet.flags.debug, quiet.flags.yes = true, false, true
 	return &quiet
 }
 

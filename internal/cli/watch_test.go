@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -85,6 +86,34 @@ func TestWatchActsAndEndsWithTheDeployment(t *testing.T) {
 	w.press("\r")
 	w.ends(1, modes)
 	w.shows("pageviews v1 is aborted: its deployment is aborted (exit code 1)", "cause", "aborted by ana", "records", "checks", "next")
+}
+
+func TestWatchInAProtectedContextAsksForItsName(t *testing.T) {
+	t.Parallel()
+	pool, dsn := staged(t)
+	change(t, pool, `UPDATE kappactl.version SET phase = 'verified'`)
+	settings := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(settings, []byte("contexts: {prod: {protected: true}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := onTerminal(t, 160, 30, []string{"KAPPACTL_DSN=" + dsn, "KAPPACTL_CONFIG=" + settings, "KAPPACTL_CONTEXT=prod"}, "watch", "pageviews")
+	modes := w.modes()
+	w.shows("v1 candidate", "context prod, database ", "protected")
+	w.press("p")
+	w.shows("promote pageviews v1", "type pageviews to confirm")
+	w.press("pageviews\r")
+	w.shows("the context is protected: type prod to confirm")
+	w.press("pageviews\r")
+	w.shows("that is not the context's name")
+	w.press("\x15prod\r")
+	w.shows("asked")
+	if request := oneRequest(t, pool); request != "promote 1" {
+		t.Errorf("request %q", request)
+	}
+	w.press("\x1b")
+	w.shows("v1 candidate")
+	w.press("q")
+	w.ends(0, modes)
 }
 
 // oneRequest waits for the request to be written.

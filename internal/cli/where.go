@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/kappactl/kappactl/internal/job"
-	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // where is the context and the database that a command works in.
@@ -41,14 +39,6 @@ func (w where) String() string {
 // yesFlag adds --yes to a command that readers could notice.
 func (a *app) yesFlag(f *pflag.FlagSet) {
 	f.BoolVarP(&a.flags.yes, "yes", "y", false, "do not ask in a protected context")
-}
-
-// noticed are the requests whose effect readers of a view could notice.
-func noticed(r ledger.Request) bool {
-	verbs := []ledger.Verb{
-		ledger.Promote, ledger.Rollback, ledger.Retire, ledger.Drop, ledger.Adopt, ledger.BatchRollback,
-	}
-	return slices.Contains(verbs, r.Verb) && !r.Args.DryRun
 }
 
 // protect asks for the name of a protected context before readers could notice what the command does; off a terminal

@@ -40,6 +40,22 @@ func TestAProtectedContextIsConfirmed(t *testing.T) {
 	}
 }
 
+func TestCommandsThatReadersNoticeTakeYes(t *testing.T) {
+	t.Parallel()
+	named := map[string]bool{}
+	for _, line := range []string{
+		"deploy", "promote", "rollback", "retire", "drop", "adopt", "batch rollback", "ab start", "ab weights", "ab pause", "ab resume", "ab stop",
+		"ab promote", "archive prune", // the last one because it deletes
+	} {
+		named["kappactl "+line] = true
+	}
+	for _, cmd := range tree(t) {
+		if has := cmd.Flags().Lookup("yes") != nil; has != named[cmd.CommandPath()] {
+			t.Errorf("%s: --yes: %t", cmd.CommandPath(), has)
+		}
+	}
+}
+
 func TestWhereACommandWorks(t *testing.T) {
 	t.Parallel()
 	for want, w := range map[string]where{

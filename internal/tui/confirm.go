@@ -26,7 +26,8 @@ type confirm struct {
 	typed  prompt
 	answer ledger.Answer
 	err    error
-	wrong  bool      // what was typed is not the job's name
+	wrong  bool      // what was typed is not the name that was asked for
+	named  bool      // the job's name was typed, and the name of the protected context is asked for
 	asked  time.Time // when the agents were asked
 }
 
@@ -95,6 +96,14 @@ func (m *Model) takeActed(msg acted) tea.Cmd {
 	return m.ask()
 }
 
+// wanted is the name to type next, and whose it is: the job's, then that of a protected context.
+func (m *Model) wanted() (name, of string) {
+	if m.confirm.named {
+		return m.guarded, "context"
+	}
+	return string(m.confirm.act.Ref.Job), "job"
+}
+
 // pressConfirm takes a key while an act is asked for.
 func (m *Model) pressConfirm(name, typed string) tea.Cmd {
 	c := m.confirm
@@ -113,8 +122,12 @@ func (m *Model) pressConfirm(name, typed string) tea.Cmd {
 		c.typed.press(name, typed)
 		return nil
 	}
-	if c.typed.text != string(c.act.Ref.Job) {
+	switch word, _ := m.wanted(); {
+	case c.typed.text != word:
 		c.wrong = true
+		return nil
+	case !c.named && m.guarded != "" && c.act.Verb.ReadersNotice():
+		c.named, c.typed = true, prompt{}
 		return nil
 	}
 	c.stage, c.asked = stageDoing, m.now

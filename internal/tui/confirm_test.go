@@ -148,3 +148,26 @@ func TestThePromptTakesBackWholeCharacters(t *testing.T) {
 		t.Error("f5 is text")
 	}
 }
+
+func TestAProtectedContextIsNamedBeforeReadersCouldNotice(t *testing.T) {
+	m := deployment(t, detail(catchingUpVersion(2), liveVersion(2)), Options{Protected: "prod"})
+	asked(t, m, "p", ref)
+	m.pressAll(append(strings.Split("pageviews", ""), "enter")...)
+	shows(t, m, "the context is protected: type prod to confirm")
+	if m.press("enter", "") != nil || m.confirm.stage != stageTyping {
+		t.Fatal("done without the context's name")
+	}
+	shows(t, m, "that is not the context's name")
+	m.pressAll(strings.Split("prod", "")...)
+	if m.press("enter", "") == nil || m.confirm.stage != stageDoing {
+		t.Fatal("not done")
+	}
+	m.pressAll("esc")
+	asked(t, m, "a", ref) // readers do not notice an abort
+	m.pressAll(strings.Split("pageviews", "")...)
+	if m.press("enter", "") == nil || m.confirm.stage != stageDoing {
+		t.Error("an abort asks for the context's name")
+	}
+	m.pressAll("esc", "?")
+	shows(t, m, "then for the context's")
+}

@@ -29,6 +29,7 @@ type Model struct {
 	bindings []binding
 	readOnly bool
 	place    string   // context and database
+	guarded  string   // the name of a protected context; empty: it is not protected
 	follow   job.Name // whose deployment's end ends the program; empty is none's
 
 	width, height int
@@ -78,8 +79,8 @@ const (
 // newModel is the interface as it begins: on the page of the job, or on that of all.
 func newModel(io commands, o Options) *Model {
 	m := &Model{
-		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, place: o.Place, bindings: bindings(o.ReadOnly), follow: o.Job,
-		job: o.Job, now: io.now(),
+		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, place: o.Place, guarded: o.Protected,
+		bindings: bindings(o.ReadOnly), follow: o.Job, job: o.Job, now: io.now(),
 		page: pageOverview, curves: map[string]*history{},
 		filters: map[page]*prompt{pageOverview: {}, pageDeployment: {}, pageEvents: {}, pageLayers: {}},
 	}

@@ -54,12 +54,15 @@ func (m *Model) confirmQuestion(a Act, width int) []string {
 			out = append(out, "", t.clip(now, width))
 		}
 	}
-	field := c.typed.text + t.cursor
+	name, of := m.wanted()
+	field, lead := c.typed.text+t.cursor, "  type "
 	if c.wrong {
-		field += "  " + t.paint(bad, "that is not the job's name")
+		field += "  " + t.paint(bad, "that is not the "+of+"'s name")
 	}
-	return append(out, "",
-		"  type "+t.paint(strong, clean(string(a.Ref.Job)))+" to confirm: "+field)
+	if c.named {
+		lead = "  the context is protected: type "
+	}
+	return append(out, "", t.clip(lead+t.paint(strong, clean(name))+" to confirm: "+field, width))
 }
 
 func (m *Model) confirmAnswer(width int) []string {

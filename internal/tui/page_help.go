@@ -25,7 +25,11 @@ func (m *Model) helpPage(width, height int) []string {
 		"   " + t.paint(warn, t.warn+" wants a look") + "   " + t.paint(bad, t.bad+" wants an act")
 	out = append(out, "", signs)
 	if !m.readOnly {
-		out = append(out, "", t.paint(dim, "  Acts ask for the job's name first, and show the command that does the same."))
+		asks := "  Acts ask for the job's name first, and show the command that does the same."
+		if m.guarded != "" {
+			asks = "  Acts ask for the job's name, then for the context's where readers could notice."
+		}
+		out = append(out, "", t.paint(dim, asks))
 	}
 	switch words := m.verdictHelp(); {
 	case len(out)+len(words) < height:

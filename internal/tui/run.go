@@ -18,10 +18,12 @@ type Options struct {
 	Job      job.Name
 	ReadOnly bool   // no acts
 	Place    string // context and database, for the header
-	Look     Look
-	In       io.Reader
-	Out      io.Writer
-	Now      func() time.Time
+	// Protected is the name of a protected context, which acts that readers could notice ask for; empty: none is.
+	Protected string
+	Look      Look
+	In        io.Reader
+	Out       io.Writer
+	Now       func() time.Time
 }
 
 // Outcome is how it ended.

@@ -47,6 +47,16 @@ func (v Verb) OfExperiment() bool {
 	return v == ABStart || v == ABWeights || v == ABPause || v == ABResume || v == ABStop
 }
 
+// ReadersNotice reports whether readers of a view could notice the act.
+func (v Verb) ReadersNotice() bool {
+	switch v {
+	case Promote, Rollback, Retire, Drop, Adopt, BatchRollback, ABStart, ABWeights, ABPause, ABResume, ABStop:
+		return true
+	default:
+		return false
+	}
+}
+
 // Request is an act that a person asks for; any agent does it and answers.
 type Request struct {
 	Job job.Name
