@@ -93,7 +93,7 @@ func runAdopt(ctx context.Context, o adoptOptions) error {
 	args := ledger.Args{View: &o.view, LeaveDependants: o.leaveDependants}
 	plan, err := c.store.Adoption(ctx, o.job, args, views())
 	if err != nil {
-		return o.refused(o.job, err)
+		return err
 	}
 	r := o.outline(plan)
 	if o.dryRun {
@@ -109,7 +109,7 @@ func runAdopt(ctx context.Context, o adoptOptions) error {
 		return err
 	}
 	if answer.Code != job.ExitOK {
-		return o.refusedBy(o.job, answer)
+		return refusal(answer)
 	}
 	r.Message, r.MessageCode, r.Next = answer.Text(), answer.Reason.Code, answer.Next
 	return o.result(r, r.print)

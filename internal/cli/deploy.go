@@ -114,7 +114,7 @@ func runDeploy(ctx context.Context, o deployOptions) error {
 	foreseen := o.foreseen(ctx, cl, staging)
 	staged, err := cl.store.Stage(ctx, staging)
 	if err != nil {
-		return o.refused(c.spec.Job, o.named(err))
+		return o.named(err)
 	}
 	if staged.Nothing || (len(staged.Applied) > 0 && !staged.FlipOnly && !staged.Resumed) {
 		return o.nothing(ctx, cl, staged)
@@ -145,7 +145,7 @@ func (o deployOptions) examined(ctx context.Context, cl *client, c *compiled) (p
 	staging := o.staging(ctx, c, cluster)
 	if !o.ignoreDisk {
 		if err := o.room(ctx, cl, c, staging, estimate.DefaultRoom()); err != nil {
-			return plan.Staging{}, o.refused(c.spec.Job, o.named(err))
+			return plan.Staging{}, o.named(err)
 		}
 	}
 	return staging, o.mergeable(ctx, c)

@@ -22,10 +22,10 @@ func (o deployOptions) dry(ctx context.Context, cl *client, s plan.Staging) erro
 		Positions: speedlayer.Store{},
 	}, o.sys.Now())
 	if err != nil {
-		return o.refused(s.Spec.Job, o.named(err))
+		return o.named(err)
 	}
 	if len(p.Refusals) > 0 {
-		return o.refused(s.Spec.Job, o.named(p.Refusals[0]))
+		return o.named(p.Refusals[0])
 	}
 	result := deployResult{
 		Job: s.Spec.Job, Version: p.Number.String(), Phase: p.Phase, DryRun: true, Nothing: p.Nothing, Resumed: p.Resumed,

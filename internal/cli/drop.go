@@ -79,7 +79,7 @@ func runDrop(ctx context.Context, o dropOptions) error {
 		return o.gone(ctx, c, err)
 	}
 	if err != nil {
-		return o.refused(o.job, err)
+		return err
 	}
 	r := dropResult{Removal: plan, DryRun: o.dryRun, Message: fmt.Sprintf("would drop job %s:", o.job), where: c.where()}
 	o.flags.yes = o.yes
@@ -98,7 +98,7 @@ func runDrop(ctx context.Context, o dropOptions) error {
 		return err
 	}
 	if answer.Code != job.ExitOK {
-		return o.refusedBy(o.job, answer)
+		return refusal(answer)
 	}
 	r.Dropped, r.Message, r.MessageCode, r.Next = true, answer.Text(), answer.Reason.Code, answer.Next
 	return o.result(r, r.print)

@@ -86,6 +86,15 @@ func (f *flow) exec(sql string) {
 	}
 }
 
+// eventually runs a statement until it changes a row.
+func (f *flow) eventually(sql string) {
+	f.t.Helper()
+	kafkatest.Until(f.t, "a row for "+sql, func() bool {
+		tag, err := f.pool.Exec(f.t.Context(), sql)
+		return err == nil && tag.RowsAffected() > 0
+	})
+}
+
 // start runs a command beside the test.
 func (f *flow) start(args ...string) {
 	f.t.Helper()

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,17 +90,7 @@ func (o retireOptions) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	results, refused := make([]actResult, 0, len(expired)), error(nil)
-	for _, t := range expired {
-		result, err := o.one(t).do(ctx, c)
-		if err != nil {
-			return err
-		}
-		results = append(results, result)
-		if result.ExitCode != job.ExitOK && refused == nil {
-			refused = result.refusal()
-		}
-	}
+	results, failed := o.each(ctx, c, expired)
 	return o.outcome(ctx, results, func(w io.Writer) error {
 		if len(results) == 0 {
 			_, err := fmt.Fprintln(w, "no standby version is past its rollback window: nothing to do")
@@ -109,8 +101,38 @@ func (o retireOptions) all(ctx context.Context) error {
 				return err
 			}
 		}
-		return nil
-	}, refused)
+		_, err := fmt.Fprintln(w, "in", c.where())
+		return err
+	}, failed)
+}
+
+// each retires the versions one after the other and returns what became of each, with the first failure. It ends early
+// only where an agent did not answer, which it would not for the next one either.
+func (o retireOptions) each(ctx context.Context, c *client, expired []target) (results []actResult, first error) {
+	results = make([]actResult, 0, len(expired))
+	for _, t := range expired {
+		result, err := o.one(t).do(ctx, c)
+		unanswered := err != nil
+		if err == nil && result.ExitCode != job.ExitOK {
+			err = result.refusal()
+		}
+		if err != nil {
+			f := explain(ctx, err)
+			if unanswered {
+				result = actResult{
+					Job: t.Job, Version: t.Number.String(), Verb: ledger.Retire, ExitCode: f.Code, Message: strings.Join(f.Causes, "; "),
+					Next: f.Next, DryRun: o.dryRun, where: c.where(),
+				}
+			}
+			result.Failure = f.doc()
+			first = cmp.Or(first, err)
+		}
+		results = append(results, result)
+		if unanswered {
+			break
+		}
+	}
+	return results, first
 }
 
 // expiredStandbys are the standby versions whose rollback window is over at now.

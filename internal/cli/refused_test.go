@@ -36,12 +36,12 @@ func TestRefusalsOfDeployAdoptAndDropHaveCodes(t *testing.T) {
 	} {
 		f.start(append(c.args, "-o", "json")...)
 		f.ends(job.ExitConflict)
-		var r refusalResult
-		if err := json.Unmarshal([]byte(f.out.String()), &r); err != nil || r.MessageCode != c.code || r.Job != "pageviews" ||
-			r.ExitCode != job.ExitConflict || r.Message == "" || r.Next == "" {
+		var r struct{ Failure failureDoc }
+		err := json.Unmarshal([]byte(f.out.String()), &r)
+		if err != nil || r.Failure.Reason != c.code || r.Failure.ExitCode != job.ExitConflict || r.Failure.Message == "" || r.Failure.Next == "" {
 			t.Errorf("%v: %v: %s", c.args, err, f.out)
 		}
-		if !strings.Contains(f.errs.String(), "error: "+r.Message) {
+		if !strings.Contains(f.errs.String(), "error: "+r.Failure.Message) {
 			t.Errorf("%v: stderr: %s", c.args, f.errs)
 		}
 	}
