@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -183,12 +184,28 @@ func TestTestsAsJUnit(t *testing.T) {
 		file                    string
 		tests, failures, errors int
 		code                    job.ExitCode
-	}{{pageviews(), 1, 0, 0, job.ExitOK}, {path, 1, 1, 0, job.ExitChecks}, {wrongly(t)["test"][0], 1, 0, 1, job.ExitUsage}} {
+		line                    string // of the job file: what the line of the case holds
+	}{
+		{pageviews(), 1, 0, 0, job.ExitOK, "- name: counts per hour"},
+		{path, 1, 1, 0, job.ExitChecks, "- name: counts per hour"},
+		{wrongly(t)["test"][0], 1, 0, 1, job.ExitUsage, ""},
+	} {
 		code, out, errs := runCLI(t, "test", c.file, "-o", "junit")
 		var got junitSuites
 		if err := xml.Unmarshal([]byte(out), &got); err != nil || code != c.code || got.Tests != c.tests || got.Failures != c.failures ||
 			got.Errors != c.errors || len(got.Suites) != 1 || got.Suites[0].File != c.file {
-			t.Errorf("%s: exit %d, %v\n%s%s", c.file, code, err, out, errs)
+			t.Fatalf("%s: exit %d, %v\n%s%s", c.file, code, err, out, errs)
+		}
+		text, err := os.ReadFile(c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := got.Suites[0].Cases[0]
+		if lines := strings.Split(string(text), "\n"); one.Line < 1 || !strings.Contains(lines[one.Line-1], c.line) {
+			t.Errorf("%s: the case has line %d", c.file, one.Line)
+		}
+		if one.Failure != nil && !strings.HasPrefix(one.Failure.Text, fmt.Sprintf("%s:%d\n", c.file, one.Line)) {
+			t.Errorf("%s: %s", c.file, one.Failure.Text)
 		}
 	}
 	if code, out, errs := runCLI(t, "status", "-o", "junit"); code != job.ExitUsage || out != "" || !strings.Contains(errs, "does not print junit") {

@@ -35,6 +35,7 @@ type junitCase struct {
 	Name    string        `xml:"name,attr"`
 	Class   string        `xml:"classname,attr"`
 	File    string        `xml:"file,attr,omitempty"`
+	Line    int           `xml:"line,attr,omitempty"`
 	Failure *junitProblem `xml:"failure"`
 	Error   *junitProblem `xml:"error"`
 }
@@ -49,10 +50,13 @@ type junitProblem struct {
 func (r testResult) junit(file string) junitSuite {
 	s := junitSuite{Name: string(r.Job), File: file, Tests: len(r.Tests), Failures: r.Failed}
 	for _, t := range r.Tests {
-		c := junitCase{Name: t.Name, Class: string(r.Job), File: file}
+		c := junitCase{Name: printableXML(t.Name), Class: string(r.Job), File: file, Line: t.Line}
 		if !t.OK {
-			lines := testLines(t)
-			c.Failure = &junitProblem{Message: printableXML(strings.Join(lines[:min(1, len(lines))], "")), Type: "test", Text: printableXML(strings.Join(lines, "\n"))}
+			text := strings.Join(testLines(t), "\n")
+			c.Failure = &junitProblem{
+				Message: printableXML(firstLine(text)), Type: "test",
+				Text: printableXML(fmt.Sprintf("%s:%d\n%s", file, t.Line, text)),
+			}
 		}
 		s.Cases = append(s.Cases, c)
 	}
@@ -66,10 +70,13 @@ func (f failure) junit() junitSuite {
 		name = "kappactl"
 	}
 	text := strings.Join(f.Causes, "\n")
-	first, _, _ := strings.Cut(text, "\n")
+	line := 0
+	if len(f.Problems) > 0 {
+		line = f.Problems[0].Line
+	}
 	return junitSuite{Name: name, File: f.File, Tests: 1, Errors: 1, Cases: []junitCase{{
-		Name: "job file", Class: name, File: f.File,
-		Error: &junitProblem{Message: printableXML(first), Type: failureCode(f.Code), Text: printableXML(text)},
+		Name: "job file", Class: name, File: f.File, Line: line,
+		Error: &junitProblem{Message: printableXML(firstLine(text)), Type: failureCode(f.Code), Text: printableXML(text)},
 	}}}
 }
 

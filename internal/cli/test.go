@@ -104,7 +104,9 @@ func runTest(ctx context.Context, o testOptions) error {
 	}
 	for _, r := range results {
 		if !r.OK && o.annotates() {
-			o.annotate("error", job.Problem{File: o.file.path, Path: "test " + r.Name, Cause: strings.Join(testLines(r), "\n")})
+			o.annotate("error", job.Problem{
+				File: o.file.path, Line: r.Line, Column: 1, Path: "test " + r.Name, Cause: strings.Join(testLines(r), "\n"),
+			})
 		}
 		if r.Unseen != "" {
 			o.progress("%s: %s not looked at: run it through PostgreSQL with --dsn", r.Name, r.Unseen)

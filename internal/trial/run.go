@@ -23,6 +23,7 @@ const (
 // Result is the result of one test.
 type Result struct {
 	Name        string       `json:"name"`
+	Line        int          `json:"line"` // of the test in the job file
 	Engine      string       `json:"engine"`
 	OK          bool         `json:"ok"`
 	Rows        int          `json:"rows"` // number of actual rows
@@ -50,9 +51,10 @@ func Run(ctx context.Context, spec *job.Spec, c *query.Compiled, merge *mergeche
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	for _, t := range spec.Tests {
+	for i, t := range spec.Tests {
+		line, _ := spec.Where(fmt.Sprintf("tests[%d]", i))
 		one := &run{Runner: r, spec: spec, compiled: c, test: t}
-		one.result = Result{Name: t.Name, Engine: DuckDB, Differences: []Difference{}, DeadLetters: []DeadLetter{}}
+		one.result = Result{Name: t.Name, Line: line, Engine: DuckDB, Differences: []Difference{}, DeadLetters: []DeadLetter{}}
 		if merge != nil {
 			one.result.Engine = PostgreSQL
 		}
