@@ -134,3 +134,22 @@ func TestAQuestionAboutAJobIsAboutItsNewestCandidate(t *testing.T) {
 		t.Errorf("got %+v", v)
 	}
 }
+
+func TestAVersionOfUntilStagedIsShownAsHeld(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t)
+	f.start("deploy", pageviews(), "--until", "staged", "--detach")
+	f.ends(job.ExitOK)
+	for _, args := range [][]string{{"status"}, {"status", "pageviews"}, {"status", "pageviews", "v1"}, {"status", "-o", "csv"}} {
+		f.start(args...)
+		f.ends(job.ExitOK)
+		if text := f.out.String(); !strings.Contains(text, "held by deploy --until staged") || strings.Contains(text, "waiting for an agent") {
+			t.Errorf("%v: %s", args, text)
+		}
+	}
+	f.start("status", "pageviews", "-o", "json")
+	f.ends(job.ExitOK)
+	if !strings.Contains(f.out.String(), `"reason_code": "held"`) {
+		t.Errorf("%s", f.out)
+	}
+}
