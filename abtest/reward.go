@@ -41,8 +41,8 @@ const (
 	RewardNotRunning RewardCode = "not_running"
 )
 
-// ErrUnknownJob is returned for rewards of a job that does not exist.
-var ErrUnknownJob = errors.New("the job does not exist")
+// ErrUnknownJob is returned for a job that does not exist, or has no version that readers could read.
+var ErrUnknownJob = errors.New("no job of that name has a live version")
 
 const (
 	maxText = 256 // bytes of a subject or of the id of an event

@@ -56,6 +56,7 @@ var allowed = map[string][]string{
 	"internal/gather":         {"internal/pg", "internal/retry"},
 	"internal/agent":          {"internal/job", "internal/pg", "internal/retry"},
 	"internal/httpapi":        {"internal/job", "internal/pg"},
+	"internal/abhttp":         {"abtest", "internal/job", "internal/pg"},
 	"internal/devstack":       {"internal/job", "internal/kafka", "internal/pg", "internal/config", "internal/retry"},
 	"internal/mergecheck":     {"internal/job", "internal/query", "internal/format", "internal/pg", "internal/reach"},
 	"internal/trial":          {"internal/job", "internal/query", "internal/format", "internal/pg", "internal/mergecheck"},

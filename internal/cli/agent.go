@@ -19,6 +19,7 @@ import (
 	"github.com/kappactl/kappactl/batchlayer"
 	"github.com/kappactl/kappactl/batchlayer/archiver"
 	"github.com/kappactl/kappactl/batchlayer/schedule"
+	"github.com/kappactl/kappactl/internal/abhttp"
 	"github.com/kappactl/kappactl/internal/agent"
 	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/config"
@@ -87,9 +88,9 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 		return err
 	}
 	defer pool.Close()
-	listener, err := net.Listen("tcp", s.HTTP)
+	listener, token, err := listen(ctx, s)
 	if err != nil {
-		return &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("listen on %s: %s", s.HTTP, err), Next: "give another address with --http", Err: err}
+		return err
 	}
 	spilled, err := spill.NewFolder(s.Agent.Temp)
 	if err != nil {
@@ -98,7 +99,7 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 	defer func() { err = errors.Join(err, spilled.Close()) }()
 	s.Agent.Temp = spilled.Path
 	w := a.wire(s, brokers, admin, pool, identity{
-		id: id, address: listener.Addr().String(), profiles: profiles, random: random, spill: spilled.Limit(s.Agent.Memory, a.sys.free, logger),
+		id: id, address: listener.Addr().String(), profiles: profiles, random: random, token: token, spill: spilled.Limit(s.Agent.Memory, a.sys.free, logger),
 	}, logger)
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -116,6 +117,19 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 		return nil
 	})
 	return group.Wait()
+}
+
+// listen opens the address of the HTTP server and reads the token of requests about experiments.
+func listen(ctx context.Context, s config.Settings) (net.Listener, string, error) {
+	token, err := s.HTTPToken.Read(ctx)
+	if err != nil {
+		return nil, "", &job.Refusal{Code: job.ExitUsage, Cause: "http_token_file: " + err.Error(), Next: "give a file whose first line is the token", Err: err}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.HTTP)
+	if err != nil {
+		return nil, "", &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("listen on %s: %s", s.HTTP, err), Next: "give another address with --http", Err: err}
+	}
+	return listener, string(token), nil
 }
 
 // letIn refuses to start an agent that the brokers will not let in: nothing but a person changes that. Brokers that do not
@@ -171,7 +185,8 @@ type identity struct {
 	address  string
 	profiles bool
 	random   *rand.Rand
-	spill    int64 // bytes that its queries may take on the disk
+	token    string // of requests about experiments
+	spill    int64  // bytes that its queries may take on the disk
 }
 
 // wire joins the parts of an agent.
@@ -189,7 +204,10 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 		Scheduled: func(ctx context.Context) ([]httpapi.Scheduled, error) { return scheduledFor(ctx, pool, a.sys.Now()) },
 		Layers:    func(ctx context.Context) ([]httpapi.Layers, error) { return layersFor(ctx, pool) },
 		Work:      func() httpapi.Work { return workOf(metrics, brokers.FetchedBytes.Load()) },
-		Profiles:  of.profiles,
+		Experiments: abhttp.New(abhttp.Deps{
+			Pool: pool, Router: abtest.NewRouter(pool, a.sys.Now), Log: named, Now: a.sys.Now, Token: of.token,
+		}),
+		Profiles: of.profiles,
 	})
 	metrics.Committed = func(_ job.Ref, _ int, took time.Duration) { w.http.Committed(took) }
 	locations := locationsOf(s)

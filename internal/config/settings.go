@@ -12,6 +12,8 @@ type Settings struct {
 	Password Source // of the database user; none: the DSN, PGPASSWORD and PGPASSFILE are in charge
 	Schema   string // control schema
 	HTTP     string // host:port that serve listens on
+	// HTTPToken must come with requests about experiments; none: only those to a loopback address are served.
+	HTTPToken Source
 	// Protected makes commands ask before anything that readers could notice.
 	Protected bool
 	Checks    Checks

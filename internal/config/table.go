@@ -70,6 +70,11 @@ func connectionTable(s *Settings) []Setting {
 			Usage: "`ADDRESS` that serve listens on", Serve: true, value: text(&s.HTTP, "address", hostPort),
 		},
 		{
+			Name: "http_token_file", Env: "KAPPACTL_HTTP_TOKEN_FILE",
+			Usage: "file whose first line is the token that requests about experiments must bring; without it only a loopback address serves them",
+			value: path(&s.HTTPToken.File),
+		},
+		{
 			Name: "checks.role", Flag: "checks-role", Env: "KAPPACTL_CHECKS_ROLE",
 			Usage: "PostgreSQL `ROLE` that checks run as", Serve: true, value: role,
 		},

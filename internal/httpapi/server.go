@@ -25,6 +25,8 @@ type Deps struct {
 	Scheduled func(context.Context) ([]Scheduled, error)
 	// Layers is called at each scrape; nil means there are no lambda versions.
 	Layers func(context.Context) ([]Layers, error)
+	// Experiments serves what is below /v1/ and /ofrep/.
+	Experiments http.Handler
 	// Work is called at each scrape.
 	Work func() Work
 	// Profiles adds /debug/pprof. A client that can reach it can slow the agent down: bind it to a loopback address.
@@ -57,7 +59,7 @@ func New(d Deps) *Server {
 // Committed records the duration of one live commit.
 func (s *Server) Committed(took time.Duration) { s.commits.Observe(took.Seconds()) }
 
-// Handler serves the three endpoints and, if Profiles is set, /debug/pprof.
+// Handler serves the three endpoints, experiments and, if Profiles is set, /debug/pprof.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil) })
@@ -69,6 +71,10 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError,
 	}))
+	if s.deps.Experiments != nil {
+		mux.Handle("/v1/", s.deps.Experiments)
+		mux.Handle("/ofrep/", s.deps.Experiments)
+	}
 	if s.deps.Profiles {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
