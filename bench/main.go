@@ -52,6 +52,7 @@ const (
 	partGrowth  = "growth"
 	partLive    = "live"
 	partFlip    = "flip"
+	partSplit   = "split"
 	partJobs    = "jobs"
 	partMatrix  = "matrix"
 )
@@ -59,7 +60,7 @@ const (
 func parts() []string {
 	return []string{
 		partLimit, partDeploy, partArchive, partOne, partFlights, partStreams, partFlink, partKeys, partGrowth, partLive, partFlip,
-		partJobs, partMatrix,
+		partSplit, partJobs, partMatrix,
 	}
 }
 
@@ -113,6 +114,7 @@ func (b *bench) all(ctx context.Context) {
 		{[]string{partGrowth}, b.growthBench},
 		{[]string{partLive}, b.liveBench},
 		{[]string{partFlip}, b.flipBench},
+		{[]string{partSplit}, b.splitBench},
 		{[]string{partJobs}, b.jobsBench},
 		{[]string{partMatrix}, b.matrixBench},
 	}

@@ -20,6 +20,7 @@ type result struct {
 	Rounds   map[string][]measure `json:"rounds,omitempty"`
 	Archived *archived            `json:"archive,omitempty"`
 	Flip     *flipped             `json:"flip,omitempty"`
+	Split    *split               `json:"split,omitempty"`
 	Live     []following          `json:"live,omitempty"`
 	Keys     []scale              `json:"keys,omitempty"`
 	Growth   []scale              `json:"growth,omitempty"`

@@ -42,6 +42,13 @@ func (r *result) sections() []section {
 			"ms at the 99th percentile and %.0f ms at worst.\n",
 			f.Flips, flipReaders, thousands(int64(f.Reads)), f.Errors, f.Median*1000, f.P99*1000, f.Longest*1000), "")
 	}
+	if s := r.Split; s != nil {
+		add("split", fmt.Sprintf("A point read of a view over %s rows took %.3f ms plain and %.3f ms split, prepared; %.3f ms and %.3f ms unprepared "+
+			"(medians, in turns on one connection). %s OFREP evaluations at %d a second: %d failed, %.1f ms in the median, %.1f ms at the 99th "+
+			"percentile and %.0f ms at worst.\n", thousands(s.Rows), s.Prepared.Plain*1000, s.Prepared.Split*1000, s.Simple.Plain*1000,
+			s.Simple.Split*1000, thousands(int64(s.Routes.Requests)), routeRate, s.Routes.Failed, s.Routes.Median*1000, s.Routes.P99*1000,
+			s.Routes.Longest*1000), "")
+	}
 	if len(r.Jobs) > 0 {
 		add("jobs", r.jobsTable(), r.jobsPlot())
 	}
