@@ -32,7 +32,7 @@ type Deps struct {
 // Limits of requests.
 const (
 	maxContext = 64 << 10 // bytes of an evaluation context
-	maxBody    = 1 << 20  // bytes of a list
+	maxBody    = 1 << 20  // bytes of exposures or rewards
 	maxItems   = 1000
 	perSecond  = 2000 // requests, beyond bursts
 	burst      = 1000
@@ -61,6 +61,7 @@ func endpoints() []endpoint {
 		{http.MethodPost, "/ofrep/v1/evaluate/flags", (*Server).evaluateAll},
 		{http.MethodGet, "/v1/route/{job}", (*Server).route},
 		{http.MethodPost, "/v1/exposures", (*Server).exposures},
+		{http.MethodPost, "/v1/rewards", (*Server).rewards},
 		{http.MethodGet, "/v1/experiments/{job}", (*Server).experiment},
 		{http.MethodGet, "/v1/experiments/{job}/decisions", (*Server).decisions},
 	}
