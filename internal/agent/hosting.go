@@ -58,8 +58,25 @@ func (h *hosting) look(ctx context.Context) error {
 	if err := h.versions(ctx, limited); err != nil {
 		return err
 	}
+	return h.claimAll(ctx, limited)
+}
+
+// claimAll claims items of the kinds of work that have any.
+func (h *hosting) claimAll(ctx, limited context.Context) error {
+	but := make(map[string][]int64, len(h.a.Work))
 	for _, w := range h.a.Work {
-		if err := h.claim(ctx, limited, w); err != nil {
+		but[w.Name] = h.backingOff(w.Name)
+	}
+	open, err := readOpen(limited, h.a.Pool, h.a.Work, but)
+	if err != nil {
+		return err
+	}
+	for i, w := range h.a.Work {
+		if !open[i] {
+			h.limits[w.Name] = claimFirst
+			continue
+		}
+		if err := h.claim(ctx, limited, w, but[w.Name]); err != nil {
 			return err
 		}
 	}
@@ -118,7 +135,11 @@ func (h *hosting) renew(ctx context.Context) error {
 	if now.Sub(h.renewed) < h.a.config.Lease/3 {
 		return nil
 	}
-	held, err := renewAll(ctx, h.a.Pool, h.a.Work, h.a.config.ID, h.a.config.Lease)
+	tasks := map[string][]int64{}
+	for k := range h.tasks {
+		tasks[k.kind] = append(tasks[k.kind], k.id)
+	}
+	held, err := renewAll(ctx, h.a.Pool, h.a.Work, tasks, h.a.config.ID, h.a.config.Lease)
 	if err != nil {
 		if now.Sub(h.renewed) >= h.a.config.Lease {
 			h.keepOnly(nil)
@@ -186,10 +207,10 @@ func (h *hosting) follow(ctx context.Context, ref job.Ref) {
 	}
 }
 
-// claim claims items of a kind that no agent holds and starts to work on them.
-func (h *hosting) claim(ctx, limited context.Context, w Work) error {
+// claim claims items of a kind that no agent holds, except those in but, and starts to work on them.
+func (h *hosting) claim(ctx, limited context.Context, w Work, but []int64) error {
 	limit := max(h.limits[w.Name], claimFirst)
-	items, err := claim(limited, h.a.Pool, w, h.a.config.ID, h.a.config.Lease, limit, h.backingOff(w.Name))
+	items, err := claim(limited, h.a.Pool, w, h.a.config.ID, h.a.config.Lease, limit, but)
 	if err != nil {
 		return err
 	}

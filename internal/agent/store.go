@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -189,15 +190,44 @@ type item struct {
 func claim(ctx context.Context, db pg.DB, w Work, owner string, ttl time.Duration, limit int, but []int64) ([]item,
 	error,
 ) {
-	return pg.Claim[item](ctx, db, w.lease(), owner, ttl, limit, "r.id <> ALL(@but) AND ("+w.Open+")",
+	return pg.Claim[item](ctx, db, w.lease(), owner, ttl, limit, notIn("but")+" AND ("+w.Open+")",
 		pgx.NamedArgs{"but": but})
 }
 
-// renewAll renews every lease of owner and returns the items that it still holds.
-func renewAll(ctx context.Context, db pg.DB, works []Work, owner string, ttl time.Duration) (map[key]bool, error) {
+// readOpen reports, for each kind of work, whether it has an item to claim besides those in but. One statement asks for
+// all kinds: an idle agent claims nothing.
+func readOpen(ctx context.Context, db pg.DB, works []Work, but map[string][]int64) ([]bool, error) {
+	if len(works) == 0 {
+		return nil, nil
+	}
+	open, args := make([]string, len(works)), pgx.NamedArgs{}
+	for i, w := range works {
+		name := "but_" + strconv.Itoa(i)
+		args[name] = but[w.Name]
+		open[i] = pg.Claimable(w.lease(), notIn(name)+" AND ("+w.Open+")")
+	}
+	var out []bool
+	if err := db.QueryRow(ctx, "SELECT ARRAY["+strings.Join(open, ", ")+"]", args).Scan(&out); err != nil {
+		return nil, fmt.Errorf("look for open work: %w", err)
+	}
+	return out, nil
+}
+
+// notIn is the condition that an item is none of those in an argument.
+func notIn(arg string) string { return "r.id <> ALL(@" + arg + "::bigint[])" }
+
+// renewAll renews the leases of the items that owner works on, and returns those that it still holds. An item that
+// owner claimed without knowing, because the answer was lost, is not renewed: it becomes free when its lease ends.
+func renewAll(ctx context.Context, db pg.DB, works []Work, tasks map[string][]int64, owner string, ttl time.Duration) (
+	map[key]bool, error,
+) {
 	held := map[key]bool{}
 	for _, w := range works {
-		items, err := pg.Renew[item](ctx, db, w.lease(), owner, ttl, cmp.Or(w.Held, "true"), nil)
+		if len(tasks[w.Name]) == 0 {
+			continue
+		}
+		items, err := pg.Renew[item](ctx, db, w.lease(), owner, ttl, "r.id = ANY(@ids) AND ("+cmp.Or(w.Held, "true")+")",
+			pgx.NamedArgs{"ids": tasks[w.Name]})
 		if err != nil {
 			return nil, err
 		}

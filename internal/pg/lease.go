@@ -35,12 +35,20 @@ func Claim[T any](ctx context.Context, db DB, l Leased, owner string, ttl time.D
 	sql := fmt.Sprintf(`UPDATE %[1]s AS r SET claim = r.claim + 1, owner = @lease_owner, lease = clock_timestamp() +
 		@lease_ttl::interval
 		WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s AS r
-			WHERE (r.owner IS NULL OR r.lease < clock_timestamp()) AND (%[3]s) ORDER BY %[4]s LIMIT @lease_limit %[5]s)
-		  AND (r.owner IS NULL OR r.lease < clock_timestamp())
-		RETURNING %[6]s`, l.Table, l.Key, where, l.Order, lock, l.Columns)
+			WHERE %[7]s AND (%[3]s) ORDER BY %[4]s LIMIT @lease_limit %[5]s)
+		  AND %[7]s
+		RETURNING %[6]s`, l.Table, l.Key, where, l.Order, lock, l.Columns, unheld)
 	all := leaseArgs(owner, ttl, args)
 	all["lease_limit"] = limit
 	return collect[T](ctx, db, "claim", l, sql, all)
+}
+
+// unheld is the condition that nobody holds a row.
+const unheld = "(r.owner IS NULL OR r.lease < clock_timestamp())"
+
+// Claimable is an expression of SQL: whether Claim would find a row that satisfies where.
+func Claimable(l Leased, where string) string {
+	return fmt.Sprintf("EXISTS (SELECT FROM %s AS r WHERE %s AND (%s))", l.Table, unheld, where)
 }
 
 // Renew extends the leases of rows that owner still holds and that satisfy where, and returns these rows. A row that is
