@@ -3,6 +3,8 @@ package query
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -12,49 +14,91 @@ import (
 func (c *compiler) jsonDigits() {
 	names := map[string]tree{} // extracted values of inner SELECTs, by alias
 	each(c.statement, func(n tree) bool {
-		if alias := n.alias(); alias != "" && extracts(n) {
+		if alias := n.alias(); alias != "" && c.extracts(n) {
 			names[strings.ToLower(alias)] = n
 		}
 		return true
 	})
 	each(c.statement, func(n tree) bool {
+		if transformsToDecimal(n) {
+			c.refused.warn(placeOf(n), keepsSeventeen, cureOfUnknownPlace)
+		}
 		if n.class() != classCast || n.child("cast_type").text("id") != "DECIMAL" {
 			return true
 		}
 		from := n.child("child")
-		if from.class() == classColumn {
+		if from.class() == classColumn && !c.extracts(from) {
 			columns := from.texts("column_names")
 			from = names[strings.ToLower(columns[len(columns)-1])]
 		}
-		if extracts(from) {
-			c.refused.warn(placeOf(n), "a number extracted from JSON keeps 17 digits: DuckDB reads it as a double",
-				c.exactly(from, n.child("cast_type")))
+		if c.extracts(from) {
+			c.refused.warn(placeOf(n), keepsSeventeen, c.exactly(from, n.child("cast_type")))
 		}
 		return true
 	})
 }
 
-// extracts reports whether e extracts a value from JSON. The parser represents the arrow -> as a lambda.
-func extracts(e tree) bool {
-	if e.class() == classLambda {
-		return e.child("expr").class() == classConstant
-	}
-	if e.class() != classFunction || len(e.list("children")) < 2 {
+const (
+	keepsSeventeen     = "a number extracted from JSON keeps 17 digits: DuckDB reads it as a double"
+	cureOfUnknownPlace = "declare a column for it with path when it has one place in the record, " +
+		"or let the producer write it as a string"
+)
+
+var decimalType = regexp.MustCompile(`(?i)\b(DECIMAL|NUMERIC|DEC)\b`)
+
+// transformsToDecimal reports whether e makes a structure with decimals out of JSON. Its second argument has the types.
+func transformsToDecimal(e tree) bool {
+	if e.class() != classFunction || len(e.list("children")) != 2 {
 		return false
 	}
 	switch e.function() {
-	case "->>", "json_extract", "json_extract_string", "json_extract_path", "json_extract_path_text", "json_value":
-		return true
+	case "from_json", "from_json_strict", "json_transform", "json_transform_strict":
+		types, _ := e.list("children")[1].child("value")["value"].(string)
+		return decimalType.MatchString(types)
 	}
 	return false
+}
+
+// extracts reports whether e extracts a value from JSON. The parser represents the arrow -> as a lambda, and p.a as a
+// column a of p.
+func (c *compiler) extracts(e tree) bool {
+	children := e.list("children")
+	switch e.class() {
+	case classLambda:
+		return e.child("expr").class() == classConstant
+	case classColumn:
+		_, inside := c.dotted(e.texts("column_names"))
+		return len(inside) > 0
+	case classOperator:
+		return (e.kind() == "ARRAY_EXTRACT" || e.kind() == "STRUCT_EXTRACT") && len(children) == 2 &&
+			(c.extracts(children[0]) || c.isJSON(children[0]))
+	case classFunction:
+		switch e.function() {
+		case "->>", "json_extract", "json_extract_string", "json_extract_path", "json_extract_path_text", "json_value":
+			return len(children) > 1
+		}
+	}
+	return false
+}
+
+// isJSON reports whether e is a column of JSON.
+func (c *compiler) isJSON(e tree) bool {
+	columns := e.texts("column_names")
+	return e.class() == classColumn && len(columns) > 0 && c.holdsJSON(columns[len(columns)-1])
+}
+
+// holdsJSON reports whether a declared column holds JSON.
+func (c *compiler) holdsJSON(name string) bool {
+	return slices.ContainsFunc(c.spec.Source.Columns, func(d job.Column) bool {
+		return strings.EqualFold(d.Name, name) && (d.Type == "json" || d.Type == "jsonb")
+	})
 }
 
 // exactly returns how to read the value that e extracts with all its digits.
 func (c *compiler) exactly(e, typ tree) string {
 	steps, known := c.stepsTo(e)
 	if !known {
-		return "declare a column for it with path when it has one place in the record, " +
-			"or let the producer write it as a string"
+		return cureOfUnknownPlace
 	}
 	name := "value"
 	if last := steps[len(steps)-1]; last.Index < 0 {
@@ -74,8 +118,11 @@ func (c *compiler) exactly(e, typ tree) string {
 // stepsTo returns the place in the record of the value that e extracts; false if unknown.
 func (c *compiler) stepsTo(e tree) ([]job.Step, bool) {
 	children := e.list("children")
-	if e.class() == classLambda {
+	switch e.class() {
+	case classLambda:
 		children = []tree{e.child("lhs"), e.child("expr")}
+	case classColumn:
+		return c.stepsOfDots(e.texts("column_names"))
 	}
 	steps, known := c.stepsToBase(children[0])
 	if !known || len(children) != 2 {
@@ -95,9 +142,28 @@ func (c *compiler) stepsTo(e tree) ([]job.Step, bool) {
 	return append(steps, job.Step{Name: text, Index: -1}), true
 }
 
+// dotted splits p.a.b into the column of JSON and the names inside it; inside is empty when there are none.
+func (c *compiler) dotted(names []string) (column string, inside []string) {
+	i := slices.IndexFunc(names, c.holdsJSON)
+	if i < 0 {
+		return "", nil
+	}
+	return names[i], names[i+1:]
+}
+
+// stepsOfDots returns the place of p.a.b.
+func (c *compiler) stepsOfDots(names []string) ([]job.Step, bool) {
+	column, inside := c.dotted(names)
+	steps, known := c.stepsToBase(tree{"class": classColumn, "column_names": []any{column}})
+	for _, name := range inside {
+		steps = append(steps, job.Step{Name: name, Index: -1})
+	}
+	return steps, known
+}
+
 // stepsToBase returns the place of the JSON value from which something is extracted.
 func (c *compiler) stepsToBase(e tree) ([]job.Step, bool) {
-	if extracts(e) {
+	if c.extracts(e) {
 		return c.stepsTo(e)
 	}
 	columns := e.texts("column_names")
