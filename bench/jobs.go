@@ -33,7 +33,9 @@ type crowd struct {
 	Memory       int64   `json:"bytes"`                   // resident, of the agent
 	Brokers      int     `json:"broker_connections"`
 	Database     int     `json:"postgres_connections"`
-	P99          float64 `json:"p99_seconds,omitempty"` // from produce to visible, with records on every topic
+	Join         float64 `json:"join_seconds,omitempty"`     // until a second agent has its share
+	Takeover     float64 `json:"takeover_seconds,omitempty"` // from kill -9 of the first until the second has all
+	P99          float64 `json:"p99_seconds,omitempty"`      // from produce to visible, with records on every topic
 	Rate         float64 `json:"records_per_second,omitempty"`
 }
 
@@ -64,8 +66,10 @@ func (b *bench) jobsBench(ctx context.Context) error {
 		}
 		b.result.Jobs = append(b.result.Jobs, c)
 		b.say("%d jobs: live after %.1fs, one more in %.1fs, status %.2fs, %.1f transactions/s, %.3f cores, %.0f MB, %d "+
-			"broker and %d PostgreSQL connections, p99 %.0f ms",
-			n, c.Live, c.Deploy, c.Status, c.Transactions, c.CPU, float64(c.Memory)/1e6, c.Brokers, c.Database, c.P99*1000)
+			"broker and %d PostgreSQL connections, p99 %.0f ms, a second agent has its share after %.1fs and all of a killed "+
+			"one after %.1fs",
+			n, c.Live, c.Deploy, c.Status, c.Transactions, c.CPU, float64(c.Memory)/1e6, c.Brokers, c.Database, c.P99*1000,
+			c.Join, c.Takeover)
 	}
 	return nil
 }
@@ -117,10 +121,12 @@ func (b *bench) crowded(ctx context.Context, c *crowd) (err error) {
 	if err := b.ask(ctx, c, dsn, topics[0]); err != nil {
 		return err
 	}
-	if c.Jobs > crowdActive {
-		return nil
+	if c.Jobs <= crowdActive {
+		if err := b.busy(ctx, c, topics, conn); err != nil {
+			return err
+		}
 	}
-	return b.busy(ctx, c, topics, conn)
+	return b.handover(ctx, c, h, conn)
 }
 
 // stage writes the desired state of n jobs, as deploy does.

@@ -241,7 +241,7 @@ func thousands(n int64) string {
 func (r *result) jobsTable() string {
 	t := table{{
 		"live versions", "topics", "transactions/s", "cores", "memory", "connections to brokers", "to PostgreSQL",
-		"p99 with records", "status", "one more deploy",
+		"p99 with records", "status", "one more deploy", "second agent", "takeover",
 	}}
 	for _, c := range r.Jobs {
 		p99 := ""
@@ -252,6 +252,7 @@ func (r *result) jobsTable() string {
 			thousands(int64(c.Jobs)), fmt.Sprint(c.Topics), fmt.Sprintf("%.1f", c.Transactions), fmt.Sprintf("%.3f", c.CPU),
 			megabytes(float64(c.Memory)),
 			fmt.Sprint(c.Brokers), fmt.Sprint(c.Database), p99, seconds(c.Status), seconds(c.Deploy),
+			seconds(c.Join), seconds(c.Takeover),
 		})
 	}
 	return t.String()
