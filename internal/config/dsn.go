@@ -130,7 +130,9 @@ func unescaped(text string) string {
 	}
 	_, err := url.Parse(text)
 	at := strings.LastIndexByte(rest, '@')
-	if path, _, _ := strings.Cut(rest, "?"); err == nil && strings.LastIndexByte(path, '@') < len(authority) && !strings.Contains(rest[:max(at, 0)], "#") {
+	path, _, _ := strings.Cut(rest, "?")
+	plain := err == nil && strings.Count(authority, "@") < 2 // Go takes the last @ for the end of the password, PostgreSQL the first
+	if plain && strings.LastIndexByte(path, '@') < len(authority) && !strings.Contains(rest[:max(at, 0)], "#") {
 		return "" // no @ behind the host, but perhaps in a parameter
 	}
 	if at < 0 {

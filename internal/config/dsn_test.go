@@ -53,6 +53,8 @@ func TestAnUnescapedPasswordIsRefusedWithItsSpelling(t *testing.T) {
 		"postgres://app:ses?ame@host/db":               `%3F for "?"`,
 		"postgres://app:100%@host/db":                  `%25 for "%"`,
 		"postgres://app:ses ame@host/db":               `%20 for " "`,
+		"postgres://app:ses@ame@host:5432/db":          `%40 for "@"`,
+		"postgres://app@tenant@host/db":                `%40 for "@"`,
 		"postgres://app:a/b@c@host/db?sslmode=require": `%2F for "/", %40 for "@"`,
 	} {
 		if _, err := parseDSN(text); err == nil || !strings.Contains(err.Error(), want) {
