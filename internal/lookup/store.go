@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgerrcode"
@@ -44,6 +45,9 @@ func Read(ctx context.Context, tx *pg.Tx, q Question) (Rows, error) {
 	if err != nil {
 		return Rows{}, err
 	}
+	if err := q.values(ctx, tx, columns); err != nil {
+		return Rows{}, err
+	}
 	found, err := tx.Raw().Query(ctx, sql, args...)
 	if err != nil {
 		return Rows{}, err
@@ -58,13 +62,33 @@ func Read(ctx context.Context, tx *pg.Tx, q Question) (Rows, error) {
 	})
 	if pgerrcode.IsDataException(pg.Code(err)) {
 		return Rows{}, &job.Refusal{
-			Code: job.ExitUsage, Cause: pg.Message(err), Next: "give a value of the column's type", Err: err,
+			Code: job.ExitUnhealthy, Cause: "a row of " + q.View.String() + " cannot be read: " + pg.Message(err),
+			Next: "correct serve.columns or serve.where in the job file, then kappactl deploy FILE", Err: err,
 		}
 	}
 	if err != nil {
 		return Rows{}, fmt.Errorf("read %s: %w", q.View, err)
 	}
 	return q.rows(columns, texts), nil
+}
+
+// values refuses a value that is not of its column's type. Only after that is an error of the view's own expressions
+// told from one of a value.
+func (q Question) values(ctx context.Context, tx *pg.Tx, columns []Column) error {
+	for _, e := range q.Equal {
+		i := slices.IndexFunc(columns, func(c Column) bool { return c.Name == e.Column })
+		if i < 0 {
+			continue
+		}
+		_, err := tx.Raw().Exec(ctx, "SELECT ($1::text)::"+columns[i].Type, e.Value)
+		if pgerrcode.IsDataException(pg.Code(err)) {
+			return &job.Refusal{Code: job.ExitUsage, Cause: pg.Message(err), Next: "give a value of the column's type", Err: err}
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", q.View, err)
+		}
+	}
+	return nil
 }
 
 // rows returns what the statement returned, up to the limit.

@@ -88,6 +88,19 @@ func TestAColumnOrAValueThatTheViewCannotHaveIsRefused(t *testing.T) {
 	}
 }
 
+// The question has no fault: the view has. A value of the column's type does not help.
+func TestARowThatTheViewCannotComputeIsNotBlamedOnTheQuestion(t *testing.T) {
+	t.Parallel()
+	for _, equal := range [][]Equal{nil, {{"number", "1"}}} {
+		_, err := read(t, `SELECT number, 1 / (number - 1) AS r FROM generate_series(1, 2) AS number`, Question{Equal: equal, Limit: 1})
+		var refused *job.Refusal
+		if !errors.As(err, &refused) || refused.Code != job.ExitUnhealthy || !strings.Contains(refused.Cause, "division by zero") ||
+			!strings.Contains(refused.Next, "serve.columns") {
+			t.Errorf("%v: %v", equal, err)
+		}
+	}
+}
+
 func TestEveryDigitIsReadAndTheJSONIsStrict(t *testing.T) {
 	t.Parallel()
 	rows, err := read(t, `SELECT 9007199254740993 AS id, 18446744073709551615::numeric AS u, 0.1::float8 AS x,
