@@ -151,7 +151,7 @@ func missed(err error) error {
 
 // readable refuses a version whose view would give its readers an error.
 func (c *Controller) readable(ctx context.Context, v job.Version) error {
-	why, err := c.runner().Unreadable(ctx, v)
+	why, err := c.runner().Unreadable(ctx, v, checks.ReadTimeout)
 	if err != nil || why.IsZero() {
 		return err
 	}

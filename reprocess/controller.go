@@ -165,6 +165,7 @@ type watch struct {
 	tidy    time.Time // when an automatic retire was tried last
 	settled bool      // the last pass found nothing else to do
 	logged  time.Time // when a step that fails was logged last
+	view    viewed
 
 	// What the last pass was about.
 	job    string

@@ -87,6 +87,26 @@ func TestAViewThatCannotBeReadIsNotPromoted(t *testing.T) {
 	w.finish(s.Deployment, "live", job.ExitOK)
 }
 
+func TestALiveViewThatCannotBeReadAnyMoreIsShown(t *testing.T) {
+	w := newWorld(t, 10)
+	w.run(1, nil)
+	w.finish(w.stage("aaa", column(job.ViewColumn{Name: "d", Computed: true, Finish: `60 / (n - 12)`})).Deployment, "live", job.ExitOK)
+	unreadable := func() bool {
+		v := w.version(1)
+		return v.Verdict == job.Stalled && v.ReasonCode == reason.CodeUnreadable && strings.Contains(v.Reason, "division by zero")
+	}
+	w.brokers.produce(0, 2)
+	w.await("the cause in the verdict", unreadable)
+	w.brokers.produce(0, 1)
+	w.await("the verdict without it", func() bool { return w.version(1).Verdict == job.Ready })
+	// Or the file is corrected: nothing is replayed and no flag is asked for.
+	w.finish(w.stage("aaa", column(job.ViewColumn{Name: "d", Computed: true, Finish: `60 / (n - 15)`})).Deployment, "live", job.ExitOK)
+	w.brokers.produce(0, 2)
+	w.await("the cause in the verdict", unreadable)
+	w.finish(w.stage("aaa", column(job.ViewColumn{Name: "d", Computed: true, Finish: `n / 2`})).Deployment, "live", job.ExitOK)
+	w.await("the verdict without it", func() bool { return w.version(1).Verdict == job.Ready })
+}
+
 func TestAChangeInPlaceThatMakesTheViewUnreadableIsNotApplied(t *testing.T) {
 	w := newWorld(t, 10)
 	w.run(1, nil)

@@ -32,6 +32,9 @@ func (w *watch) serving(ctx context.Context, st *ledger.State) (next, error) {
 	if err := w.expire(ctx, st); err != nil {
 		return done, err
 	}
+	if err := w.readView(ctx, st, s); err != nil {
+		return done, err
+	}
 	w.settled = st.State != job.RollingOut
 	switch {
 	case st.State == job.RollingOut:

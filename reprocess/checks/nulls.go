@@ -14,6 +14,9 @@ import (
 // nullsTimeout bounds the search for columns without values.
 const nullsTimeout = time.Minute
 
+// ReadTimeout is how long a version's view may be read before it is promoted, to find out whether readers get an error.
+const ReadTimeout = time.Minute
+
 // EmptyColumns returns the columns that have values in the live version and are NULL in every row of the candidate. A
 // field that was renamed in the records causes this, and no check may notice. known is false if the tables are too
 // large to search within nullsTimeout.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -14,22 +16,27 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 )
 
+// HasViewSQL reports whether the view computes SQL of the job file, which can fail for a row.
+func HasViewSQL(l job.Layout) bool {
+	return l.Where != "" || slices.ContainsFunc(l.View, func(c job.ViewColumn) bool { return c.Computed })
+}
+
 // Unreadable returns why readers of a version's view would get an error: serve.columns or serve.where fails for one of
-// its rows. It is zero if they would not, or if the table is too large to find out within nullsTimeout.
-func (r Runner) Unreadable(ctx context.Context, v job.Version) (reason.Reason, error) {
+// its rows. It is zero if they would not, or if the table is too large to find out within the time given.
+func (r Runner) Unreadable(ctx context.Context, v job.Version, within time.Duration) (reason.Reason, error) {
+	if !HasViewSQL(v.Layout) {
+		return reason.Reason{}, nil
+	}
 	counts := []string{"count(*)"}
 	for _, c := range v.Layout.View {
 		if c.Computed {
 			counts = append(counts, "count(q."+pg.Ident(c.Name)+")")
 		}
 	}
-	if len(counts) == 1 && v.Layout.Where == "" {
-		return reason.Reason{}, nil
-	}
 	err := r.Pool.ReadOnly(ctx, func(tx *pg.Tx) error {
-		ctx, cancel := context.WithTimeout(ctx, nullsTimeout+slack)
+		ctx, cancel := context.WithTimeout(ctx, within+slack)
 		defer cancel()
-		if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d", nullsTimeout.Milliseconds())); err != nil {
+		if _, err := tx.Exec(ctx, fmt.Sprintf("SET LOCAL statement_timeout = %d", within.Milliseconds())); err != nil {
 			return err
 		}
 		return pg.One(ctx, tx.Raw(), fmt.Sprintf("SELECT %s FROM (%s\n) AS q", strings.Join(counts, ", "), r.Views.Select(v)))

@@ -72,6 +72,8 @@ type Sampler struct {
 	Together  bool
 	Failing   readiness.Failing // of the steps of the version
 	Unindexed reason.Reason     // why some of its indexes were not made
+	// Unreadable is why readers of the live version get an error from its view.
+	Unreadable reason.Reason
 
 	tracks     map[job.Partition]*readiness.Track
 	seeded     bool
@@ -101,7 +103,7 @@ func (c *Samplers) Of(deployment, claim int64) *Sampler {
 
 // WithTrouble is the verdict j, unless a step that fails here or work that fails on an agent is why the version does not go on.
 func (w *Sampler) WithTrouble(st *ledger.State, j readiness.Judgement, paces []ledger.Pace) readiness.Judgement {
-	var elsewhere reason.Reason
+	elsewhere := w.Unreadable
 	for _, p := range paces {
 		if !p.Trouble.IsZero() {
 			elsewhere = p.Trouble
