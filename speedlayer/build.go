@@ -59,6 +59,9 @@ func (r *run) builds(ctx context.Context) {
 // build reads segments of one generation until none is left to read, or others come first. It is a run of its own, so that
 // it neither clears what is noted of the version's other work nor counts dead letters twice.
 func (r *run) build(ctx context.Context, generation int) error {
+	if err := r.compile(ctx); err != nil {
+		return err
+	}
 	of := &run{Engine: r.Engine, version: r.version, log: r.log.With("generation", generation), quiet: r.quiet}
 	of.kept.Store(r.kept.Load())
 	defer of.quit(ctx)

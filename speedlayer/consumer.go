@@ -46,6 +46,9 @@ func (l *live) openBatching(ctx context.Context) (err error) {
 	if l.batching != nil {
 		return nil
 	}
+	if err := l.compile(ctx); err != nil {
+		return err
+	}
 	b := &batching{}
 	defer func() {
 		if err != nil {

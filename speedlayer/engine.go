@@ -60,6 +60,7 @@ type Engine struct {
 	config   Config
 	workers  chan struct{} // a segment that is being read holds one
 	landings chan struct{} // a segment that is being written holds one
+	compiles chan struct{} // a version that is compiled before it is needed holds one
 	follows  atomic.Int64  // versions that are followed live
 	looks    looks
 	tails    *tails
@@ -86,7 +87,8 @@ func New(d Deps, c Config) *Engine {
 	e := &Engine{
 		Deps: d, config: c,
 		workers: make(chan struct{}, c.Workers), landings: make(chan struct{}, c.Landings),
-		at: func(string) {}, unpacked: maxUnpacked, most: noLimit, patience: 30 * time.Second, restAfter: restAfter,
+		compiles: make(chan struct{}, 1),
+		at:       func(string) {}, unpacked: maxUnpacked, most: noLimit, patience: 30 * time.Second, restAfter: restAfter,
 	}
 	e.looks, e.tails = newLooks(e), newTails(e)
 	return e

@@ -68,6 +68,12 @@ const noLimit = math.MaxInt32
 
 // follow consumes the version's partitions until the version no longer asks for it.
 func (r *run) follow(ctx context.Context) error {
+	if r.broken { // nothing is claimed until it compiles
+		if err := r.compile(ctx); err != nil {
+			return err
+		}
+		r.broken = false
+	}
 	l := &live{
 		run: r, owned: map[job.Partition]*owned{}, skip: map[job.Partition]map[int64]format.Reject{},
 		limit: r.most, held: claims{}, agents: []string{r.Agent}, shunned: map[job.Partition]time.Time{}, differs: make(chan struct{}, 1),
@@ -79,6 +85,8 @@ func (r *run) follow(ctx context.Context) error {
 		return fmt.Errorf("start to follow the topics of %s: %w", r.ref, err)
 	}
 	r.started()
+	var broken error
+	defer func() { r.broken = broken != nil }()
 	g, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -99,7 +107,22 @@ func (r *run) follow(ctx context.Context) error {
 	g.Go(func() error {
 		return r.each(ctx, l.nextDifference, func(ctx context.Context) error { return l.noted(ctx, renewing, l.renew) })
 	})
+	g.Go(func() error {
+		broken = r.prepare(ctx)
+		return broken
+	})
 	return g.Wait()
+}
+
+// prepare compiles the query of a version that rests, so that its first record does not wait for that and a query that
+// does not compile is seen before. One version of an agent is compiled at a time.
+func (r *run) prepare(ctx context.Context) error {
+	if acquire(ctx, r.compiles) != nil {
+		return nil
+	}
+	err := r.compile(ctx)
+	<-r.compiles
+	return unlessDone(ctx, err)
 }
 
 func (l *live) open() (err error) {

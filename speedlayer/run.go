@@ -27,6 +27,8 @@ type run struct {
 	kept   atomic.Bool  // whether the job keeps an archive, as read last
 
 	troubles troubles
+
+	broken bool // the query could not be compiled the last time; owned by Run's goroutine
 }
 
 // Run does this agent's share of a version's work until the version asks for nothing more (paused, retiring, ended: nil)
@@ -66,10 +68,10 @@ func unlessDone(ctx context.Context, err error) error {
 
 const cannotReachDatabase = "the database cannot be used"
 
-// loadPatiently reads and compiles the version, as soon as that is possible.
+// loadPatiently reads the version, as soon as that is possible.
 func (r *run) loadPatiently(ctx context.Context) error {
 	for n := 1; ; n++ {
-		v, err := r.load(ctx, r.ref)
+		v, err := r.read(ctx, r.ref)
 		if err == nil {
 			r.version = v
 			return nil
@@ -107,6 +109,7 @@ func (r *run) started() {
 
 // loop follows the phase of the version.
 func (r *run) loop(ctx context.Context) error {
+	again := false // the query could not be compiled the last time either
 	for failures := 0; ; {
 		s, err := r.standing(ctx, r.ref)
 		if ctx.Err() != nil {
@@ -132,7 +135,10 @@ func (r *run) loop(ctx context.Context) error {
 		case following:
 			err = r.follow(ctx)
 		}
-		r.troubles.none()
+		if !again || !r.broken { // what keeps it from starting goes on failing
+			r.troubles.none()
+		}
+		again = r.broken
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,16 +25,18 @@ SELECT phase, paused_at IS NOT NULL AS paused, coalesce((spec #> '{live,every}')
   FROM kappactl.version v WHERE job = @job AND number = @number`
 )
 
-// version is one version with all that its work needs. It is not changed once loaded.
+// version is one version with all that its work needs. It is not changed once loaded, except by compile.
 type version struct {
-	ref      job.Ref
-	cluster  string // Kafka's id of the cluster that the job reads; empty: any
-	spec     *job.Spec
-	layout   job.Layout
-	compiled *query.Compiled
-	land     string // PARTIAL as text columns in the order of Layout.StagedColumns
-	upsert   string
-	schema   string // of the version table and of staging
+	ref     job.Ref
+	cluster string // Kafka's id of the cluster that the job reads; empty: any
+	spec    *job.Spec
+	layout  job.Layout
+	upsert  string
+	schema  string // of the version table and of staging
+
+	compiling sync.Mutex      // guards what follows until compile has returned nil
+	compiled  *query.Compiled // nil: not compiled yet
+	land      string          // PARTIAL as text columns in the order of Layout.StagedColumns
 }
 
 // standing is the work that the controller wants done on a version.
@@ -76,6 +79,15 @@ func (s standing) mode(replays int) mode {
 
 // load reads a version and compiles its query.
 func (e *Engine) load(ctx context.Context, ref job.Ref) (*version, error) {
+	v, err := e.read(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return v, v.compile(ctx)
+}
+
+// read reads a version. Its query is compiled when it is needed: a version that only rests can be taken over at once.
+func (e *Engine) read(ctx context.Context, ref job.Ref) (*version, error) {
 	var row struct {
 		Phase        string
 		Paused       bool
@@ -100,16 +112,28 @@ func (e *Engine) load(ctx context.Context, ref job.Ref) (*version, error) {
 	if err := json.Unmarshal(row.Layout, &v.layout); err != nil {
 		return nil, fmt.Errorf("load %s: read its layout: %w", ref, err)
 	}
-	if v.compiled, err = query.Compile(ctx, v.spec); err != nil {
-		return nil, fmt.Errorf("compile %s: %w", ref, err)
-	}
-	names, types := v.layout.StagedColumns()
-	if n, t := v.compiled.Layout.StagedColumns(); !slices.Equal(names, n) || !slices.Equal(types, t) {
-		return nil, fmt.Errorf("compile %s: its query gives columns %v %v here, its table has %v %v", ref, n, t, names, types)
-	}
-	v.land, v.schema = v.compiled.Land(), v.spec.Serve.View.Schema
+	v.schema = v.spec.Serve.View.Schema
 	v.upsert = upsert(job.Version{Ref: ref, Schema: v.schema, Layout: v.layout})
 	return v, nil
+}
+
+// compile compiles the query unless it is compiled already. compiled and land may be read once it has returned nil.
+func (v *version) compile(ctx context.Context) error {
+	v.compiling.Lock()
+	defer v.compiling.Unlock()
+	if v.compiled != nil {
+		return nil
+	}
+	compiled, err := query.Compile(ctx, v.spec)
+	if err != nil {
+		return fmt.Errorf("compile %s: %w", v.ref, err)
+	}
+	names, types := v.layout.StagedColumns()
+	if n, t := compiled.Layout.StagedColumns(); !slices.Equal(names, n) || !slices.Equal(types, t) {
+		return fmt.Errorf("compile %s: its query gives columns %v %v here, its table has %v %v", v.ref, n, t, names, types)
+	}
+	v.compiled, v.land = compiled, compiled.Land()
+	return nil
 }
 
 func (e *Engine) standing(ctx context.Context, ref job.Ref) (standing, error) {

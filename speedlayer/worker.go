@@ -49,6 +49,9 @@ type worker struct {
 
 // replay reads segments until the version is no longer replaying.
 func (r *run) replay(ctx context.Context) error {
+	if err := r.compile(ctx); err != nil {
+		return err
+	}
 	p := r.newReplay(ctx, target{ref: r.ref})
 	defer p.pace.forget(ctx)
 	return r.during(ctx, replaying, r.look(), p.renew, p.readAll)
