@@ -64,9 +64,9 @@ func (b *bench) serve(ctx context.Context, dsn string) (*agent, error) {
 		return a, nil
 	case err := <-a.done:
 		return nil, fmt.Errorf("the agent ended: %w\n%s", err, a.log.text.String())
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		_ = a.cmd.Process.Kill()
-		return nil, errors.New("the agent was not ready within 30 s")
+		return nil, errors.New("the agent was not ready within 2 minutes")
 	}
 }
 
