@@ -11,7 +11,8 @@ import (
 // TestAStandbyFlipsOnlyWhenAskedAndChecked is what CI does after a git revert: it deploys the file of the standby.
 func TestAStandbyFlipsOnlyWhenAskedAndChecked(t *testing.T) {
 	w := firstLive(t, 100)
-	w.finish(w.stage("bbb", auto).Deployment, "live", job.ExitOK)
+	second := w.stage("bbb", auto).Deployment
+	w.finish(second, "live", job.ExitOK)
 	never := func(in *plan.Staging) {
 		spec := *in.Spec
 		spec.Checks = []job.Check{{Name: "never", SQL: "SELECT false", When: job.CheckBefore}}
@@ -39,11 +40,33 @@ func TestAStandbyFlipsOnlyWhenAskedAndChecked(t *testing.T) {
 	if a := w.ask(1, ledger.Promote, ledger.Args{DryRun: true}); a.Code != job.ExitChecks {
 		t.Errorf("the dry run of a promote that is refused: %+v", a)
 	}
-	w.finish(w.stage("aaa", auto).Deployment, "live", job.ExitOK)
+	byFile := func(in *plan.Staging) {
+		spec := *in.Spec
+		spec.Promote = job.PromoteManual
+		in.Spec = &spec
+	}
+	w.finish(w.stage("aaa", byFile).Deployment, "verified", job.ExitOK)
+	if w.live() != "v2" {
+		t.Fatal("promote: manual of the file was overruled by the --promote auto of an earlier deploy")
+	}
+	first := w.stage("aaa", auto).Deployment
+	w.finish(first, "live", job.ExitOK)
 	if w.live() != "v1" {
 		t.Errorf("%s is live after a promote that was asked for and checked", w.live())
 	}
 	w.exact()
+	// Who waits for live is answered by what is live now, not by what a deployment once reached.
+	if code, done := w.deployment(second).Outcome("live"); !done || code == job.ExitOK {
+		t.Errorf("waiting for a version that is standby ends with %d, %t", code, done)
+	}
+	w.must(2, ledger.Rollback, ledger.Args{})
+	if code, done := w.deployment(first).Outcome("live"); !done || code == job.ExitOK {
+		t.Errorf("waiting for a version that was rolled back ends with %d, %t", code, done)
+	}
+	w.must(1, ledger.Rollback, ledger.Args{})
+	if code, done := w.deployment(first).Outcome("live"); !done || code != job.ExitOK {
+		t.Errorf("waiting for a version that is live again ends with %d, %t", code, done)
+	}
 }
 
 // TestADryRunAnswersAsTheActAndChangesNothing compares them in one state after another.

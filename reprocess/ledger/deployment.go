@@ -112,8 +112,8 @@ func (d Deployment) reached(goal string) bool {
 	switch goal {
 	case "settled":
 		return d.State == job.Settled && d.ExitCode == nil
-	case "live":
-		return flipped && d.State != job.RolledBack
+	case "live": // now, whatever came between: another version may have been promoted over it, or this one again
+		return flipped && d.Phase == job.Live
 	case "verified":
 		return flipped || d.Phase == job.Verified || d.standbyAt("verified", "live", "")
 	case "caught_up":

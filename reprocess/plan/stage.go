@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,10 +185,7 @@ func resume(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow, d ledge
 			return out, err
 		}
 	}
-	promote := job.PromoteMode(d.Promote)
-	if in.Promote != "" {
-		promote = in.Promote
-	}
+	promote := cmp.Or(in.Promote, in.Spec.Promote, job.PromoteMode(d.Promote))
 	return out, ledger.ResumeDeployment(ctx, tx, d.ID, in.deployment(j, d.Number, d.FlipOnly, promote))
 }
 
