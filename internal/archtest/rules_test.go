@@ -74,9 +74,9 @@ var allowed = map[string][]string{
 	"internal/certtest":       {},
 	"internal/leaktest":       {},
 	"internal/follow":         {"internal/job", "internal/reason", "internal/render", "reprocess/ledger", "reprocess/status", "reprocess/checks"},
-	"internal/tui":            {"batchlayer", "batchlayer/generation", "batchlayer/schedule", "internal/job", "internal/reason", "internal/render", "reprocess/ledger", "reprocess/status", "reprocess/checks"},
+	"internal/tui":            {"abtest", "batchlayer", "batchlayer/generation", "batchlayer/schedule", "internal/job", "internal/reason", "internal/render", "reprocess/ledger", "reprocess/status", "reprocess/checks"},
 	"internal/tui/quietstart": {},
-	"internal/report":         {"batchlayer", "batchlayer/generation", "internal/job", "internal/reason", "internal/render", "reprocess/ledger", "reprocess/status", "reprocess/checks"},
+	"internal/report":         {"abtest", "batchlayer", "batchlayer/generation", "internal/job", "internal/reason", "internal/render", "reprocess/ledger", "reprocess/status", "reprocess/checks"},
 	"internal/doctor": {
 		"internal/agent", "internal/archive", "internal/compare", "internal/config", "internal/hooks", "internal/job", "internal/kafka", "internal/pg",
 		"internal/render", "reprocess/ledger", "reprocess/plan", "reprocess/status",

@@ -14,6 +14,6 @@ func newAB(a *app) *cobra.Command {
 	asGroup(cmd)
 	cmd.AddCommand(newABStart(a, runABStart), newABStatus(a, runABStatus), newABWeights(a, runABAct), newABPause(a, runABAct),
 		newABResume(a, runABAct), newABStop(a, runABAct), newABPromote(a, runABPromote), newABDecisions(a, runABDecisions),
-		newABForget(a, runABForget), newABSimulate(a, runABSimulate))
+		newABForget(a, runABForget), newABReport(a, runABReport), newABSimulate(a, runABSimulate))
 	return cmd
 }

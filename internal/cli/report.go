@@ -70,10 +70,12 @@ func runReport(ctx context.Context, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.result(files, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "report: %s\nreport: %s\n", files.HTML, files.JSON)
-		return err
-	})
+	return o.result(files, files.print)
+}
+
+func (f reportFiles) print(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "report: %s\nreport: %s\n", f.HTML, f.JSON)
+	return err
 }
 
 // reportFlag adds --report to a command that follows a deployment.
@@ -101,15 +103,18 @@ func (c *client) report(ctx context.Context, id int64, dir string) (reportFiles,
 	if err != nil {
 		return reportFiles{}, err
 	}
+	return writeReport(dir, fmt.Sprintf("%s-%s-deployment-%d", r.Job, r.Version, r.Deployment),
+		func(w io.Writer) error { return render.JSON(w, r) }, func(w io.Writer) error { return report.HTML(w, r) })
+}
+
+// writeReport writes the two files of a report into a folder, which it makes.
+func writeReport(dir, name string, document, page func(io.Writer) error) (reportFiles, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // documents
 		return reportFiles{}, &job.Refusal{Code: job.ExitUsage, Cause: err.Error(), Next: "name another folder", Err: err}
 	}
-	base := filepath.Join(dir, fmt.Sprintf("%s-%s-deployment-%d", r.Job, r.Version, r.Deployment))
+	base := filepath.Join(dir, name)
 	files := reportFiles{JSON: base + ".json", HTML: base + ".html"}
-	for path, write := range map[string]func(io.Writer) error{
-		files.JSON: func(w io.Writer) error { return render.JSON(w, r) },
-		files.HTML: func(w io.Writer) error { return report.HTML(w, r) },
-	} {
+	for path, write := range map[string]func(io.Writer) error{files.JSON: document, files.HTML: page} {
 		if err := writeFile(path, write); err != nil {
 			return reportFiles{}, &job.Refusal{Code: job.ExitUsage, Cause: err.Error(), Next: "name another folder", Err: err}
 		}

@@ -109,7 +109,7 @@ func asking(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	return map[string][]string{
-		"ab decisions": {"pageviews"}, "ab forget": {"pageviews", "u1"}, "ab pause": {"pageviews"}, "ab promote": {"pageviews", "v2"},
+		"ab decisions": {"pageviews"}, "ab forget": {"pageviews", "u1"}, "ab pause": {"pageviews"}, "ab promote": {"pageviews", "v2"}, "ab report": {"pageviews"},
 		"ab resume": {"pageviews", "--accept", "fixed"}, "ab start": {"pageviews"}, "ab status": {"pageviews"}, "ab stop": {"pageviews"},
 		"ab weights": {"pageviews", "--weights", "v1=0.5,v2=0.5"},
 		"abort":      {"pageviews"}, "adopt": {"pageviews", "--view", "public.x"}, "check": {pageviews(), "--require-merge-check"},

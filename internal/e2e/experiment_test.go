@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -52,6 +54,7 @@ func TestReadersAreSplitBetweenVersions(t *testing.T) {
 	if out := says(0, "ab", "ab", "status", "clicks"); !strings.Contains(out, `"running"`) || !strings.Contains(out, `"subjects": 1`) {
 		t.Errorf("status: %s", out)
 	}
+	w.describedReport(docs)
 	says(0, "ab", "ab", "forget", "clicks", "ann")
 	if rows("ann") != 0 {
 		t.Error("ann, who was forgotten, keeps her arm")
@@ -91,4 +94,19 @@ func (w *world) armsAreProtected(topic string) {
 		}
 	}
 	w.ok("abort", "clicks", "v3")
+}
+
+// describedReport writes the report of the experiment.
+func (w *world) describedReport(docs map[string]map[string]bool) {
+	w.t.Helper()
+	dir := filepath.Join(w.t.TempDir(), "reports")
+	p := printing{heading: "ab", args: []string{"ab", "report", "clicks", "--dir", dir, "-o", "json"}}
+	o := w.code(0, p.args...)
+	w.described(docs, p, w.one(p, o.stdout))
+	for name, want := range map[string]string{"clicks-experiment-1.html": "<h1>clicks, run 1", "clicks-experiment-1.json": `"decisions"`} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || !strings.Contains(string(text), want) {
+			w.t.Errorf("%s: %v, %.200s", name, err, text)
+		}
+	}
 }
