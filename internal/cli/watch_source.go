@@ -2,11 +2,14 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
+	"github.com/kappactl/kappactl/abtest"
 	"github.com/kappactl/kappactl/batchlayer"
 	"github.com/kappactl/kappactl/internal/job"
+	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/tui"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/speedlayer"
@@ -55,8 +58,24 @@ func (s *watchSource) Job(ctx context.Context, name job.Name) (tui.Detail, error
 	if d.Archive, err = archivedOf(ctx, s.client.pool, name); err != nil {
 		return tui.Detail{}, err
 	}
+	if d.Experiment, err = experimentFor(ctx, s.client.pool, name); err != nil {
+		return tui.Detail{}, err
+	}
 	d.Facts, err = s.client.store.Facts(ctx, name)
 	return d, err
+}
+
+// experimentFor is the newest experiment of a job, nil when it has had none.
+func experimentFor(ctx context.Context, pool *pg.Pool, name job.Name) (*abtest.Course, error) {
+	c, err := abtest.Store{}.Course(ctx, pool, name)
+	var refusal *job.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		return nil, nil //nolint:nilnil // no experiment is not an error
+	case err != nil:
+		return nil, err
+	}
+	return &c, nil
 }
 
 // Events is the history of a job, newest first.
@@ -92,8 +111,15 @@ func (s *watchSource) Do(ctx context.Context, a tui.Act) (ledger.Answer, error) 
 	if err := s.client.needAgent(ctx, 0); err != nil {
 		return ledger.Answer{}, err
 	}
-	if a.Verb == ledger.BatchRun {
+	switch {
+	case a.Verb == ledger.BatchRun:
 		return s.run(ctx, a.Ref)
+	case a.Verb.OfExperiment():
+		answer, err := s.app.answered(ctx, s.client, ledger.Request{Job: a.Ref.Job, Verb: a.Verb, By: s.app.by()}, "kappactl ab status "+string(a.Ref.Job))
+		if err != nil {
+			return ledger.Answer{}, err
+		}
+		return *answer, nil
 	}
 	asked := act{
 		app: s.app, verb: a.Verb, target: target{Job: a.Ref.Job, Number: &a.Ref.Number}, args: ledger.Args{Generation: a.Generation},

@@ -57,14 +57,34 @@ func (t theme) spark(as tone, values []float64, width int) string {
 
 // chart draws the last width values as columns height lines high.
 func (t theme) chart(as tone, values []float64, width, height int) []string {
+	if len(values) > width {
+		values = values[len(values)-max(0, width):]
+	}
+	return t.chartTo(as, values, width, height, highest(values))
+}
+
+// scaled is spark with a top that is given; nothing is drawn for 0.
+func (t theme) scaled(as tone, values []float64, width int, top float64) string {
+	steps := len(t.heights) - 1
+	shown := make([]float64, len(values))
+	for i, v := range values {
+		if shown[i] = v; v <= 0 {
+			shown[i] = math.NaN()
+		}
+	}
+	lines := t.chartTo(as, shown, width, 1, top*float64(steps-1)/float64(steps))
+	if len(lines) == 0 {
+		return ""
+	}
+	return lines[0]
+}
+
+// chartTo draws at most width values below a top.
+func (t theme) chartTo(as tone, values []float64, width, height int, top float64) []string {
 	if width <= 0 || height <= 0 {
 		return nil
 	}
-	if len(values) > width {
-		values = values[len(values)-width:]
-	}
 	steps := len(t.heights) - 1
-	top := highest(values)
 	if height == 1 && steps > 1 {
 		top *= float64(steps) / float64(steps-1) // a gap to the line above
 	}

@@ -77,7 +77,7 @@ func (c commands) look(generation int, page page, name job.Name) tea.Cmd {
 			var o Overview
 			o, m.err = c.src.Jobs(ctx)
 			m.overview = &o
-		case pageDeployment, pageLayers:
+		case pageDeployment, pageLayers, pageExperiment:
 			m.detail, m.err = c.detail(ctx, name)
 		case pageEvents:
 			if m.detail, m.err = c.detail(ctx, name); m.err == nil {

@@ -38,6 +38,8 @@ func (m *Model) begin(verb ledger.Verb) tea.Cmd {
 	switch {
 	case m.readOnly || name == "":
 		return nil
+	case m.page == pageExperiment:
+		return m.abAct(verb)
 	case m.page == pageLayers && verb == ledger.BatchRollback:
 		return m.batchAct(verb)
 	case m.page == pageLayers:

@@ -38,16 +38,21 @@ func (m *Model) footerLine() string {
 		if m.layers() != nil {
 			first = append(first, "b layers")
 		}
+		if m.detail != nil && m.detail.Experiment != nil {
+			first = append(first, "t experiment")
+		}
 	case pageEvents:
 	case pageLayers:
 		first = append(m.batchHints(), "e events")
+	case pageExperiment:
+		first = append(m.abHints(), "e events")
 	}
 	filter := "/ filter"
 	if text := m.filters[m.page].text; text != "" {
 		filter = "/" + clean(text) + " (esc clears)"
 	}
 	last := []string{filter, "? help", "q quit"}
-	if m.page == pageLayers {
+	if m.page == pageLayers || m.page == pageExperiment {
 		last = last[1:]
 	}
 	if m.page != pageOverview {

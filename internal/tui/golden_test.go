@@ -14,6 +14,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kappactl/kappactl/abtest"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/reprocess/ledger"
@@ -137,10 +138,12 @@ func scenes() map[string]func(t *testing.T, l Look, width, height int) *Model {
 			d.Status.Deployments = nil
 			return d
 		}, "h"),
-		"layers":  on(func() Detail { return lambdaDetail(true) }, "b", "j"),
-		"events":  on(candidateAndLive, "e"),
-		"help":    on(candidateAndLive, "?"),
-		"confirm": on(candidateAndLive, "l", "l", "p", "p", "a", "g", "e"),
+		"experiment":        on(func() Detail { return experimentDetail(abtest.Running) }, "t", "j"),
+		"experiment-paused": on(func() Detail { return experimentDetail(abtest.Paused) }, "t"),
+		"layers":            on(func() Detail { return lambdaDetail(true) }, "b", "j"),
+		"events":            on(candidateAndLive, "e"),
+		"help":              on(candidateAndLive, "?"),
+		"confirm":           on(candidateAndLive, "l", "l", "p", "p", "a", "g", "e"),
 	}
 }
 

@@ -22,6 +22,8 @@ func (m *Model) headerLine() string {
 		left += "  " + t.paint(strong, clean(string(m.job))) + t.paint(dim, "  events")
 	case pageLayers:
 		left += "  " + t.paint(strong, clean(string(m.job))) + t.paint(dim, "  layers")
+	case pageExperiment:
+		left += "  " + t.paint(strong, clean(string(m.job))) + t.paint(dim, "  experiment")
 	}
 	if m.page != pageOverview && m.detail != nil {
 		about := m.detail.Status.View

@@ -43,15 +43,16 @@ func bindings(readOnly bool) []binding {
 		bind((*Model).escape, "esc", "clear the filter, then back", "esc"),
 		bind((*Model).openEvents, "e", "events of the job", "e"),
 		bind((*Model).openLayers, "b", "layers of the job: batch generations and the speed layer", "b"),
+		bind((*Model).openExperiment, "t", "experiment of the job: readers split between versions", "t"),
 		bind((*Model).beginFilter, "/", "filter jobs, partitions or events: all words must match", "/"),
 		bind((*Model).move, "g G", "first, last; pgup and pgdn by half a page",
 			"g", "G", "home", "end", "pgup", "pgdown", "ctrl+u", "ctrl+d", "ctrl+b", "ctrl+f"),
-		act(always(ledger.Promote), "p", "promote: readers see the candidate"),
+		act(always(ledger.Promote), "p", "promote: readers see the candidate, or the arm selected"),
 		act((*Model).rollback, "r", "roll back: readers see the version before, or the generation selected"),
-		act((*Model).pauseOrResume, "space", "pause the candidate, or resume what is paused"),
+		act((*Model).pauseOrResume, "space", "pause the candidate or the experiment, or resume what is paused"),
 		act(always(ledger.Abort), "a", "abort the candidate"),
 		batch(ledger.BatchRun, "n", "on the page of layers: a new batch run"),
-		batch(ledger.BatchCancel, "x", "on the page of layers: cancel the run under way"),
+		batch(ledger.BatchCancel, "x", "on the page of layers: cancel the run under way; of the experiment: end it"),
 		bind((*Model).openHelp, "?", "this help", "?"),
 		bind((*Model).quit, "q", "quit; deployments continue", "q"),
 	}
@@ -126,7 +127,7 @@ func (m *Model) escape(string) tea.Cmd {
 		return nil
 	}
 	switch m.page {
-	case pageEvents, pageLayers:
+	case pageEvents, pageLayers, pageExperiment:
 		if m.back == pageOverview {
 			m.selected = m.job
 		}
@@ -204,6 +205,8 @@ func (m *Model) lastScroll() int {
 		return max(0, len(m.shownEvents())-1)
 	case m.page == pageLayers && m.layers() != nil:
 		return max(0, len(m.layers().Generations)-1)
+	case m.page == pageExperiment && m.detail != nil && m.detail.Experiment != nil:
+		return max(0, len(m.detail.Experiment.Arms)-1)
 	case m.page == pageDeployment && m.focused() != nil:
 		return max(0, len(m.shownPartitions(*m.focused()))-m.partitionsInSight())
 	}

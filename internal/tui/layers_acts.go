@@ -19,6 +19,9 @@ func (m *Model) openLayers(string) tea.Cmd {
 
 // batchAct starts to ask for an act on the layers of the page; a rollback is to the generation that is selected.
 func (m *Model) batchAct(verb ledger.Verb) tea.Cmd {
+	if m.page == pageExperiment {
+		return m.abAct(verb)
+	}
 	if m.readOnly || m.page != pageLayers || m.layers() == nil {
 		return nil
 	}

@@ -19,6 +19,7 @@ const (
 	pageDeployment page = "deployment"
 	pageEvents     page = "events"
 	pageLayers     page = "layers"
+	pageExperiment page = "experiment"
 )
 
 // Model is the state of the interface. One goroutine owns it: that of the program.
@@ -82,7 +83,7 @@ func newModel(io commands, o Options) *Model {
 		io: io, theme: newTheme(o.Look), look: o.Look, readOnly: o.ReadOnly, place: o.Place, guarded: o.Protected,
 		bindings: bindings(o.ReadOnly), follow: o.Job, job: o.Job, now: io.now(),
 		page: pageOverview, curves: map[string]*history{},
-		filters: map[page]*prompt{pageOverview: {}, pageDeployment: {}, pageEvents: {}, pageLayers: {}},
+		filters: map[page]*prompt{pageOverview: {}, pageDeployment: {}, pageEvents: {}, pageLayers: {}, pageExperiment: {}},
 	}
 	if o.Job != "" {
 		m.page = pageDeployment
@@ -139,7 +140,7 @@ func (m *Model) open(p page, name job.Name) tea.Cmd {
 		m.detail, m.events, m.focus, m.seen, m.failure, m.order = nil, nil, "", time.Time{}, nil, order{}
 		*m.filters[pageDeployment], *m.filters[pageEvents] = prompt{}, prompt{}
 	}
-	if (p == pageEvents || p == pageLayers) && (m.page == pageOverview || m.page == pageDeployment) {
+	if (p == pageEvents || p == pageLayers || p == pageExperiment) && (m.page == pageOverview || m.page == pageDeployment) {
 		m.back = m.page
 	}
 	m.page, m.job, m.scroll, m.typing = p, name, 0, false

@@ -18,7 +18,7 @@ func (m *Model) confirmPage(width, height int) []string {
 		head += " " + a.Ref.Number.String()
 	}
 	out := []string{"", "  " + t.paint(strong, head)}
-	if c.stage != stageResolving && a.Ref.Number > 0 {
+	if c.stage != stageResolving && (a.Ref.Number > 0 || a.Verb.OfExperiment()) {
 		out = append(out, "  "+t.paint(dim, "same as  ")+a.Command())
 	}
 	switch c.stage {
@@ -42,8 +42,11 @@ func (m *Model) confirmQuestion(a Act, width int) []string {
 	out := []string{""}
 	if s, ok := m.status(); ok {
 		does := status.EffectOf(a.Verb, a.Ref, s).Does
-		if a.Verb.OfBatch() {
+		switch {
+		case a.Verb.OfBatch():
 			does = m.batchEffect(a)
+		case a.Verb.OfExperiment():
+			does = abEffect(a.Verb)
 		}
 		for _, line := range t.wrap(clean(does), width-4, 3) {
 			out = append(out, "  "+line)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/kappactl/kappactl/abtest"
 	"github.com/kappactl/kappactl/batchlayer"
 	"github.com/kappactl/kappactl/batchlayer/schedule"
 	"github.com/kappactl/kappactl/internal/job"
@@ -45,6 +46,8 @@ type Detail struct {
 	Layers []batchlayer.Layers
 	// Archive is what is archived of its topics; nil when it keeps none.
 	Archive *Archived
+	// Experiment is the newest of the job; nil when it has had none.
+	Experiment *abtest.Course
 }
 
 // Archived is the archive of a job's topics in sum.
@@ -79,8 +82,11 @@ type Act struct {
 
 // Command is the command that does the same.
 func (a Act) Command() string {
-	if a.Verb.OfBatch() {
+	switch {
+	case a.Verb.OfBatch():
 		return batchCommand(a)
+	case a.Verb.OfExperiment():
+		return abCommand(a)
 	}
 	return "kappactl " + string(a.Verb) + " " + string(a.Ref.Job) + " " + a.Ref.Number.String()
 }

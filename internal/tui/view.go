@@ -80,6 +80,8 @@ func (m *Model) body(width, height int) []string {
 		return m.eventsPage(width, height)
 	case pageLayers:
 		return m.layersPage(width, height)
+	case pageExperiment:
+		return m.experimentPage(width, height)
 	case pageDeployment:
 	}
 	return m.deploymentPage(width, height)
