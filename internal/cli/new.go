@@ -37,7 +37,9 @@ func newNew(a *app, run func(context.Context, newOptions) error) *cobra.Command 
 		Short: "Write a job file from the records of a topic, or from an example",
 		Long: `Read the 2,000 oldest and the 2,000 newest records of a topic and write JOB.yaml: a column with its type for each field, also for
 nested ones, a first query that counts records by a field and an hour or day, a check, the view, and a test made of two records of
-the topic. Types are those with which every sampled record can be read: fields of several types and lists become jsonb. The file
+the topic. Types are those with which every sampled record can be read: fields of several types and lists become jsonb. Records may
+be JSON objects, rows of CSV, whose first record may hold the names of the columns, or anything else that is text. For envelopes
+of Debezium the query counts the rows of the table: each change takes the row before it off and adds the row after it. The file
 passes test and check as written.
 
 The test holds two real records. --mask replaces their letters and digits, and leaves times, field names and shapes.
@@ -58,7 +60,7 @@ The test holds two real records. --mask replaces their letters and digits, and l
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.topic, "topic", "", "read the records of this `TOPIC` (default: the topic with the job's name)")
-	f.StringVar(&o.view, "view", "", "serve the results in the view `SCHEMA.NAME` (default: public.JOB_hourly or public.JOB_daily)")
+	f.StringVar(&o.view, "view", "", "serve the results in the view `SCHEMA.NAME` (default: public.JOB_hourly or the like)")
 	f.StringVar(&o.example, "example", "", "write the example `NAME`: "+strings.Join(exampleNames(), ", "))
 	f.StringVar(&o.file, "file", "", "write to this `FILE`; - is the output stream (default: JOB.yaml)")
 	f.BoolVar(&o.mask, "mask", false, "replace letters and digits of the records in the test")

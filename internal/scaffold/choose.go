@@ -18,6 +18,7 @@ type plan struct {
 	items  []string // of the SELECT
 	keys   []string // of the GROUP BY
 	from   string
+	where  string // empty: no condition
 	suffix string // of the view's name
 	// needs are the columns that the records of the test have.
 	needs []*column
@@ -30,10 +31,15 @@ func (d *draft) plans() []plan {
 	if d.source.Format == "raw" {
 		return []plan{d.assemble(nil, nil, nil)}
 	}
-	group, at, measure := d.group(), d.time(), d.measure()
-	return []plan{
-		d.assemble(group, at, measure), d.assemble(group, at, nil), d.assemble(nil, at, nil), d.assemble(nil, nil, nil),
+	var out []plan
+	if d.changes != nil {
+		if p, found := d.ledger(); found {
+			out = append(out, p)
+		}
 	}
+	group, at, measure := d.group(), d.time(), d.measure()
+	return append(out,
+		d.assemble(group, at, measure), d.assemble(group, at, nil), d.assemble(nil, at, nil), d.assemble(nil, nil, nil))
 }
 
 // assemble writes the query.

@@ -42,7 +42,10 @@ func (d *draft) record(r *kgo.Record, p plan) job.Given {
 
 // masked replaces letters and digits of a record's value, but for times, booleans and the names of fields.
 func (d *draft) masked(value string) string {
-	if !json.Valid([]byte(value)) {
+	switch {
+	case d.source.Format == "csv":
+		return d.maskRow(value)
+	case !json.Valid([]byte(value)):
 		return maskText(value)
 	}
 	var b strings.Builder

@@ -52,6 +52,7 @@ type draft struct {
 	values  []*kgo.Record // the records that the job can process
 	left    int           // fields at the top that have no column
 	list    bool          // records of format raw are JSON arrays
+	changes *node         // where the records have Debezium's envelope; nil: they have none
 }
 
 // column is a column with what the sample says about it.
@@ -115,6 +116,10 @@ func (d *draft) declare(values []*kgo.Record) error {
 	switch whole := len(values) - objects - others; {
 	case objects > 0 && objects >= others && objects >= whole && len(root.children) > 0:
 		d.source.Format = "json"
+		if d.changes = envelope(root); d.changes != nil {
+			alike(d.changes.index["after"], d.changes.index["before"])
+			d.source.OnError.SkipTombstones = true
+		}
 		return d.fields(root)
 	case objects+others > 0 && objects+others >= whole:
 		d.source.Format = "raw"
@@ -123,7 +128,7 @@ func (d *draft) declare(values []*kgo.Record) error {
 	return d.text(values)
 }
 
-// text declares records that are no JSON: lines of text, or values that nothing can read.
+// text declares records that are no JSON: rows of CSV, lines of text, or values that nothing can read.
 func (d *draft) text(values []*kgo.Record) error {
 	probe, err := format.New(job.Source{Format: "json", Columns: []job.Column{{Name: "v", Type: "jsonb"}}}, nil)
 	if err != nil {
@@ -137,6 +142,9 @@ func (d *draft) text(values []*kgo.Record) error {
 		if reject := probe.Append(r); reject != nil {
 			return reject
 		}
+	}
+	if found, err := d.rows(values); found || err != nil {
+		return err
 	}
 	d.source.Format = "raw"
 	return d.whole("line", candidate{typ: "text"})

@@ -158,7 +158,7 @@ func TestTombstonesAndDeadLettersAreNamed(t *testing.T) {
 	t.Parallel()
 	d := scaffolded(t, records(`{"a":"x"}`, "-", `{"a":"y"}`, "garbage"), scaffold.Options{})
 	text := string(d.Text)
-	if d.Tombstones != 1 || d.Rejected != 1 || !strings.Contains(text, "tombstones: skip") || !strings.Contains(text, "# 1 sampled records would become dead letters") {
+	if d.Tombstones != 1 || d.Rejected != 1 || !strings.Contains(text, "tombstones: skip") || !strings.Contains(text, "# 1 sampled record would become a dead letter: ") {
 		t.Errorf("%+v\n%s", d, text)
 	}
 }
@@ -210,5 +210,77 @@ func TestWhatNoJobCanReadIsRefused(t *testing.T) {
 		if _, err := scaffold.New(t.Context(), empty, scaffold.Options{Job: "j", Topic: "t"}); !errors.Is(err, scaffold.ErrNoRecords) {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+func TestRowsOfCSV(t *testing.T) {
+	t.Parallel()
+	var rows []string
+	for i := range 40 {
+		rows = append(rows, fmt.Sprintf(`%d,%s,"Lee, Ann %d",%d.25,2026-01-01T%02d:00:00Z,,0%d`, i, []string{"DE", "FR"}[i%2], i, i, i%20, i))
+	}
+	for name, c := range map[string]struct {
+		values []string
+		want   string
+	}{
+		"without names": {rows, "    c1: bigint\n    c2: text\n    c3: text\n    c4: numeric(18,2)\n    c5: timestamptz\n    c6: text  # null in every sampled record\n    c7: text"},
+		"with names in the first row": {
+			append([]string{"id,country,full name,amount,placed_at,note,order"}, rows...),
+			"    id: bigint\n    country: text\n    full_name: text\n    amount: numeric(18,2)\n    placed_at: timestamptz\n    note: text",
+		},
+		"two fields":           {[]string{"a,1", "b,2", "b,3"}, "    c1: text\n    c2: bigint\n"},
+		"a column of anything": {[]string{"a,1", "b,x", "b,true"}, "    c1: text\n    c2: text\n"},
+	} {
+		for _, mask := range []bool{false, true} {
+			d := scaffolded(t, records(c.values...), scaffold.Options{Mask: mask})
+			text := string(d.Text)
+			if d.Format != "csv" || !strings.Contains(text, c.want) || mask && strings.Contains(text, "Ann") {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	}
+	for name, values := range map[string][]string{
+		"prose":             {"Hello, world", "Bye, world"},
+		"lines of any size": {"a,b", "a,b,c", "a", "a,b,c,d"},
+		"a quote inside":    {`a "b",c`, `d "e",f`},
+	} {
+		if d := scaffolded(t, records(values...), scaffold.Options{}); d.Format != "raw" {
+			t.Errorf("%s: %s", name, d.Text)
+		}
+	}
+}
+
+func TestChangesOfRows(t *testing.T) {
+	t.Parallel()
+	var inserts, all []string
+	change := `{"before":%s,"after":%s,"source":{"table":"orders","lsn":%d},"op":"%s","ts_ms":%d}`
+	state := func(i int) string {
+		return fmt.Sprintf(`{"id":%d,"status":"%s","amount":%d.5}`, i, []string{"open", "paid"}[i%2], i)
+	}
+	for i := range 40 {
+		inserts = append(inserts, fmt.Sprintf(change, "null", state(i), i, "c", 1767225600000+int64(i)))
+	}
+	all = append(append(all, inserts...), fmt.Sprintf(change, state(1), state(2), 90, "u", 1767225700000), fmt.Sprintf(change, state(3), "null", 91, "d", 1767225800000), "-")
+	var wrapped []string
+	for _, r := range all {
+		if r != "-" {
+			r = `{"schema":{"type":"struct"},"payload":` + r + `}`
+		}
+		wrapped = append(wrapped, r)
+	}
+	for name, values := range map[string][]string{"new rows alone": inserts, "all kinds": all, "with a schema": wrapped} {
+		text := string(scaffolded(t, records(values...), scaffold.Options{}).Text)
+		for _, want := range []string{
+			"'n': -1, 'x': -", "SELECT entry.k AS status, sum(entry.n) AS records, sum(entry.x) AS total_amount", "tombstones: skip",
+			"before_amount: {type: 'numeric(18,1)'", "after_amount: {type: 'numeric(18,1)'", "WHERE entry.k IS NOT NULL", "view: public.j_totals",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q:\n%s", name, want, text)
+			}
+		}
+	}
+	text := string(scaffolded(t, records(`{"op":"add","before":1,"after":2,"source":"x"}`, `{"op":"sub","before":3,"after":2,"source":"y"}`), scaffold.Options{}).Text)
+	if strings.Contains(text, "entry") {
+		t.Error(text)
 	}
 }

@@ -24,21 +24,18 @@ source:
   format: %s
 `, d.Records, d.Topic, d.Job, scalar(d.Topic), d.source.Format)
 	d.writeColumns(&b)
-	if d.Tombstones > 0 {
-		b.WriteString("  # Records without a value (tombstones) are left out. With serve.key they delete the row of their key.\n" +
-			"  on_error: {tombstones: skip, dead_letter: {max: 0.1%}}\n")
-	} else {
-		b.WriteString("  on_error: {dead_letter: {max: 0.1%}}\n")
-	}
-	if d.Rejected > 0 {
-		fmt.Fprintf(&b, "  # %d sampled records would become dead letters, the first: %s\n", d.Rejected, comment(d.First))
+	d.writeOnError(&b)
+	about, where := "", ""
+	if p.where != "" {
+		about = "# The records are changes of rows: each takes the row before it off, and adds the row after it (docs/formats.md).\n"
+		where = "  WHERE " + p.where + "\n"
 	}
 	fmt.Fprintf(&b, `# DuckDB SQL over the records, which are the relation source. The columns of GROUP BY are the key of the result;
 # each other column is an aggregate that merges (docs/queries.md).
-query: |
+%squery: |
   SELECT %s
   FROM %s
-  GROUP BY %s
+%s  GROUP BY %s
 serve:
   view: %s
   # columns: {more: "PostgreSQL SQL, computed from the columns of the query"}
@@ -49,7 +46,7 @@ checks:
 tests:
   - name: two records of the topic
     given:
-`, strings.Join(p.items, ", "), p.from, strings.Join(p.keys, ", "), scalar(d.Draft.View))
+`, about, strings.Join(p.items, ", "), p.from, where, strings.Join(p.keys, ", "), scalar(d.Draft.View))
 	for _, g := range given {
 		if g.Timestamp == nil {
 			fmt.Fprintf(&b, "      - %s\n", quoted(*g.Value))
@@ -68,8 +65,32 @@ tests:
 	return []byte(b.String())
 }
 
+// writeOnError writes what becomes of records without a value and of those that do not fit.
+func (d *draft) writeOnError(b *strings.Builder) {
+	switch {
+	case d.changes != nil:
+		b.WriteString("  # Debezium writes a record without a value (a tombstone) after each delete; the delete is enough.\n" +
+			"  on_error: {tombstones: skip, dead_letter: {max: 0.1%}}\n")
+	case d.Tombstones > 0:
+		b.WriteString("  # Records without a value (tombstones) are left out. With serve.key they delete the row of their key.\n" +
+			"  on_error: {tombstones: skip, dead_letter: {max: 0.1%}}\n")
+	default:
+		b.WriteString("  on_error: {dead_letter: {max: 0.1%}}\n")
+	}
+	if d.Rejected > 0 {
+		of := "sampled records would become dead letters, the first"
+		if d.Rejected == 1 {
+			of = "sampled record would become a dead letter"
+		}
+		fmt.Fprintf(b, "  # %d %s: %s\n", d.Rejected, of, comment(d.First))
+	}
+}
+
 func (d *draft) writeColumns(b *strings.Builder) {
 	b.WriteString("  columns:\n")
+	if d.source.Format == "csv" {
+		b.WriteString("    # The fields of a row, in their order: every field has a column, and you choose the names.\n")
+	}
 	for _, c := range d.columns {
 		declared := c.label
 		if c.Path != "" || c.Unit != "" {
