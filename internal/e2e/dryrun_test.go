@@ -71,3 +71,25 @@ func TestPlanDryRunAndDeployAgree(t *testing.T) {
 	w.ok("retire", "clicks", "v2", "--now", "--yes")
 	agree("what was retired after a rollback", v2, "--again")
 }
+
+// TestPlanWarnsOfBadRecordsExactlyWhenDeployStops goes through shares of bad records of a small topic on both sides of
+// what on_error allows.
+func TestPlanWarnsOfBadRecordsExactlyWhenDeployStops(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Fake(t)
+	w := newWorld(t, brokers)
+	topic := kafkatest.Name("few")
+	kafkatest.Topic(t, brokers, topic, 1, nil)
+	kafkatest.Produce(t, brokers, topic, 0, `{"url":"/a","ms":1}`, "not json", `{"url":"/b","ms":2}`)
+	w.serve()
+	const warning = "about 1 record of 3 cannot be processed, more than on_error allows"
+	for max, code := range map[string]int{"33%": 8, "34%": 0} {
+		name := "few_" + strings.TrimSuffix(max, "%")
+		path := w.file(name+".yaml", strings.NewReplacer("job: clicks", "job: "+name, "public.clicks", "public."+name, "max: 50%", "max: "+max).
+			Replace(fmt.Sprintf(lookedAtJob, topic, "")))
+		if plan := w.ok("plan", path); strings.Contains(plan, warning) != (code != 0) {
+			t.Errorf("on_error %s: plan says\n%s", max, plan)
+		}
+		w.code(code, "deploy", path, "--timeout", "5m")
+	}
+}
