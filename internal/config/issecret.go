@@ -9,11 +9,15 @@ func secretVariables() []string {
 
 // secretWords are the parts of a name that make it a secret's.
 func secretWords() []string {
-	return []string{"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "PRIVATE_KEY", "DSN"}
+	return []string{"PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "TOKEN", "CREDENTIAL", "PRIVATE_KEY", "DSN", "API_KEY", "APIKEY", "ACCESS_KEY"}
 }
 
+// A shorter password is part of too many other texts to be looked for in them.
+const shortestPart = 6
+
 // IsSecret reports whether a variable holds a secret: its name is that of a secret of the settings or contains a word
-// such as PASSWORD or TOKEN, in any case, or its value is that of a secret of the settings in the environment.
+// such as PASSWORD or TOKEN, in any case; or its value is or contains a secret of the settings in the environment; or it
+// is a connection string with a password.
 func IsSecret(name, value string, env func(string) string) bool {
 	upper := strings.ToUpper(name)
 	for _, word := range secretWords() {
@@ -22,9 +26,10 @@ func IsSecret(name, value string, env func(string) string) bool {
 		}
 	}
 	for _, known := range secretVariables() {
-		if upper == known || value != "" && value == env(known) {
+		secret := env(known)
+		if upper == known || value != "" && value == secret || len(secret) >= shortestPart && strings.Contains(value, secret) {
 			return true
 		}
 	}
-	return false
+	return hasPassword(value)
 }

@@ -25,6 +25,14 @@ func TestSecretsAreKnownByNameAndByValue(t *testing.T) {
 		{"github_token", "", true},
 		{"TOPIC", "sesame", true},
 		{"VIEW", "postgres://u:x@h/d", true},
+		{"NOTE", "prefix-sesame-suffix", true},
+		{"DB_URL", "postgres://app:hunter2@h/db", true},
+		{"DB_URL", "mysql://app:hunter2@h/db", true},
+		{"DB", "host=h password=hunter2", true},
+		{"DB", "postgres://app@h/db", false},
+		{"PAGE", "https://example.com/a?b=c", false},
+		{"maps_api_key", "", true},
+		{"WHERE", "url LIKE 'http://%' AND user <> '@a'", false},
 	} {
 		if got := config.IsSecret(c.name, c.value, env); got != c.want {
 			t.Errorf("%s=%s: %t", c.name, c.value, got)
