@@ -17,6 +17,8 @@ type Sequential struct {
 	Alpha float64 // of a false win, over all arms and looks
 	MDE   float64 // the difference that matters: the scale of the mixture
 	Down  bool    // lower rewards are better
+	// MinEffect is the least difference of a win.
+	MinEffect float64
 }
 
 // Decide compares every arm with the control, which is the first. best is the index of the arm that wins.
@@ -31,7 +33,7 @@ func (s Sequential) Decide(effects []Effect) (v Verdict, best int) {
 		}
 		lo, hi := e.Interval(math.Abs(s.MDE), s.Alpha/float64(len(effects)))
 		switch {
-		case lo > 0 && (best == 0 || e.Difference > s.turned(effects[best-1])):
+		case lo > s.MinEffect && (best == 0 || e.Difference > s.turned(effects[best-1])):
 			best = i + 1
 		case hi < 0:
 			harmed++

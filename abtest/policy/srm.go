@@ -16,8 +16,8 @@ type Mismatch struct {
 
 // Epoch is how many subjects were first assigned to each arm while the weights were constant.
 type Epoch struct {
-	Weights  []float64
-	Subjects []int64
+	Weights  []float64 `json:"weights"`
+	Subjects []int64   `json:"subjects"`
 }
 
 // SampleRatio adds up the test of each epoch. Pooled counts against the newest weights would raise a false alarm after

@@ -167,7 +167,7 @@ const (
 func subjects() []map[Code]string {
 	return []map[Code]string{
 		generalTexts(), verdictTexts(), troubleTexts(), faultTexts(), coverageTexts(), warningTexts(), deploymentTexts(), checkTexts(),
-		eventTexts(), archiveTexts(), batchTexts(), experimentTexts(), scheduleTexts(), actTexts(), refusalTexts(), stageRefusalTexts(),
+		eventTexts(), archiveTexts(), batchTexts(), experimentTexts(), judgeTexts(), scheduleTexts(), actTexts(), refusalTexts(), stageRefusalTexts(),
 		tryTexts(),
 	}
 }

@@ -20,7 +20,7 @@ type example struct {
 
 func examples() []example {
 	return slices.Concat(generalExamples(), verdictExamples(), troubleExamples(), faultExamples(), coverageExamples(), warningExamples(),
-		deploymentExamples(), checkExamples(), eventExamples(), archiveExamples(), batchExamples(), experimentExamples(), scheduleExamples(),
+		deploymentExamples(), checkExamples(), eventExamples(), archiveExamples(), batchExamples(), experimentExamples(), judgeExamples(), scheduleExamples(),
 		actExamples(), refusalExamples(), stageRefusalExamples(), tryExamples())
 }
 
