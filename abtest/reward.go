@@ -47,6 +47,8 @@ var ErrUnknownJob = errors.New("no job of that name has a live version")
 const (
 	maxText = 256 // bytes of a subject or of the id of an event
 	ahead   = 5 * time.Minute
+	// mostReward bounds a reward, so that the sums of squares are numbers.
+	mostReward = 1e100
 )
 
 // ReadReward reads a reward from JSON. What is no reward is RewardInvalid when it is recorded.
@@ -72,7 +74,7 @@ func (r Reward) valid(s *job.Reward, now time.Time) bool {
 	switch {
 	case !text(r.EventID) || !text(r.Subject):
 		return false
-	case math.IsNaN(r.Value) || math.IsInf(r.Value, 0):
+	case math.IsNaN(r.Value) || math.Abs(r.Value) > mostReward:
 		return false
 	case s.Kind == job.Bernoulli && r.Value != 0 && r.Value != 1:
 		return false
@@ -98,15 +100,18 @@ func (Store) Record(ctx context.Context, pool *pg.Pool, name job.Name, rewards [
 		switch {
 		case err != nil:
 			return err
-		case b == nil || b.source() != "http":
+		case b == nil || b.source() != sourceHTTP:
 			codes = make([]RewardCode, len(rewards))
 			for i := range codes {
 				codes[i] = RewardNotRunning
 			}
 			return nil
 		}
-		codes, err = b.record(ctx, tx, rewards)
-		return err
+		if codes, err = b.judge(ctx, tx, rewards); err != nil {
+			return err
+		}
+		b.count(codes)
+		return b.keep(ctx, tx)
 	})
 	return codes, err
 }
@@ -120,6 +125,7 @@ type book struct {
 	Offsets   map[string]int64
 	Times     map[string]time.Time
 	Watermark *time.Time
+	ReadAt    *time.Time
 	Counts    map[RewardCode]int64
 	Now       time.Time // of the database
 }
@@ -129,7 +135,7 @@ func (b *book) source() string { return b.Settings.Reward.Source.Name() }
 // clock is the time up to which rewards have been reported.
 func (b *book) clock() time.Time {
 	switch {
-	case b.source() == "http":
+	case b.source() == sourceHTTP:
 		return b.Now
 	case b.Watermark == nil:
 		return time.Time{}
@@ -141,7 +147,7 @@ func (b *book) clock() time.Time {
 
 // openBook locks and reads the book of the open experiment of a job; nil when there is none, or it has no rewards.
 func openBook(ctx context.Context, tx *pg.Tx, name job.Name) (*book, error) {
-	found, err := pg.Structs[book](ctx, tx, `SELECT s.job, s.run, e.settings, s.offsets, s.times, s.watermark, s.counts, clock_timestamp() AS now
+	found, err := pg.Structs[book](ctx, tx, `SELECT s.job, s.run, e.settings, s.offsets, s.times, s.watermark, s.read_at, s.counts, clock_timestamp() AS now
 		FROM kappactl.reward_source s JOIN kappactl.experiment e USING (job, run) WHERE s.job = @job AND e.ended_at IS NULL FOR UPDATE OF s`,
 		pgx.NamedArgs{"job": string(name)})
 	if err != nil {
@@ -157,8 +163,8 @@ func openBook(ctx context.Context, tx *pg.Tx, name job.Name) (*book, error) {
 	return nil, ledger.Wrap(err, "read the rewards of %s", name)
 }
 
-// record stores rewards and returns what became of each, in their order.
-func (b *book) record(ctx context.Context, tx *pg.Tx, rewards []Reward) ([]RewardCode, error) {
+// judge stores rewards and returns what became of each, in their order.
+func (b *book) judge(ctx context.Context, tx *pg.Tx, rewards []Reward) ([]RewardCode, error) {
 	codes := make([]RewardCode, len(rewards))
 	var events, subjects []string
 	var values []float64
@@ -184,13 +190,17 @@ func (b *book) record(ctx context.Context, tx *pg.Tx, rewards []Reward) ([]Rewar
 	for _, f := range found {
 		codes[places[f.N-1]] = f.Code
 	}
+	return codes, nil
+}
+
+// count adds up what became of rewards.
+func (b *book) count(codes []RewardCode) {
 	if b.Counts == nil {
 		b.Counts = map[RewardCode]int64{}
 	}
 	for _, c := range codes {
 		b.Counts[c]++
 	}
-	return codes, b.keep(ctx, tx)
 }
 
 func (b *book) args() pgx.NamedArgs {
@@ -203,9 +213,9 @@ func (b *book) args() pgx.NamedArgs {
 
 // keep writes how far rewards have been read and what became of them.
 func (b *book) keep(ctx context.Context, tx *pg.Tx) error {
-	_, err := tx.Exec(ctx, `UPDATE kappactl.reward_source SET counts = @counts, offsets = @offsets, times = @times, watermark = @watermark
+	_, err := tx.Exec(ctx, `UPDATE kappactl.reward_source SET counts = @counts, offsets = @offsets, times = @times, watermark = @watermark, read_at = @read
 		WHERE job = @job AND run = @run`, pgx.NamedArgs{
-		"job": b.Job, "run": b.Run, "counts": document{orEmpty(b.Counts)}, "offsets": document{orEmpty(b.Offsets)}, "times": document{orEmpty(b.Times)}, "watermark": b.Watermark,
+		"job": b.Job, "run": b.Run, "counts": document{orEmpty(b.Counts)}, "offsets": document{orEmpty(b.Offsets)}, "times": document{orEmpty(b.Times)}, "watermark": b.Watermark, "read": b.ReadAt,
 	})
 	return ledger.Wrap(err, "note the rewards of %s", b.Job)
 }
@@ -239,7 +249,7 @@ const recordRewards = `WITH given AS (
 		WHERE r.job = @job AND r.run = @run AND r.source = @source AND r.event_id = ANY (@events::text[])),
 	first AS (SELECT DISTINCT ON (event_id) * FROM given WHERE event_id NOT IN (SELECT event_id FROM known) ORDER BY event_id, n),
 	judged AS (SELECT g.*, ` + statusOf + ` AS status FROM first g
-		LEFT JOIN kappactl.assignment a ON a.job = @job AND a.run = @run AND a.subject = g.subject),
+		LEFT JOIN LATERAL (SELECT * FROM kappactl.assignment a WHERE a.job = @job AND a.run = @run AND a.subject = g.subject LIMIT 1) a ON true),
 	stored AS (INSERT INTO kappactl.reward (job, run, source, event_id, subject, value, at, status)
 		SELECT @job, @run, @source, event_id, subject, value, at, status FROM judged),
 	counted AS (SELECT subject, value FROM judged WHERE status = 'accepted'),
@@ -250,9 +260,10 @@ const recordRewards = `WITH given AS (
 
 // adoptOrphans counts the parked rewards of subjects that have been recorded since.
 func (b *book) adoptOrphans(ctx context.Context, tx *pg.Tx) error {
-	_, err := tx.Exec(ctx, `WITH judged AS (SELECT g.event_id, g.subject, g.value, `+statusOf+` AS status FROM kappactl.reward g
-			JOIN kappactl.assignment a ON a.job = g.job AND a.run = g.run AND a.subject = g.subject
-			WHERE g.job = @job AND g.run = @run AND g.status = 'orphan'),
+	_, err := tx.Exec(ctx, `WITH parked AS MATERIALIZED (SELECT event_id, subject, value, at FROM kappactl.reward
+			WHERE job = @job AND run = @run AND status = 'orphan'),
+		judged AS (SELECT g.event_id, g.subject, g.value, `+statusOf+` AS status FROM parked g
+			CROSS JOIN LATERAL (SELECT * FROM kappactl.assignment a WHERE a.job = @job AND a.run = @run AND a.subject = g.subject LIMIT 1) a),
 		moved AS (UPDATE kappactl.reward r SET status = j.status FROM judged j
 			WHERE r.job = @job AND r.run = @run AND r.source = @source AND r.event_id = j.event_id),
 		counted AS (SELECT subject, value FROM judged WHERE status = 'accepted')

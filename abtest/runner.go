@@ -20,6 +20,7 @@ import (
 type Deps struct {
 	Pool    *pg.Pool
 	Serving Serving
+	Topics  Topics // nil: rewards from topics cannot be read
 	Log     *slog.Logger
 	Now     func() time.Time
 }
@@ -30,6 +31,7 @@ type Config struct {
 	LockTimeout time.Duration // how long a try queues before readers, default 80 ms
 	RetryEvery  time.Duration // between two tries, up to half more; default 200 ms
 	Tick        time.Duration // between two looks at the arms, default 1 s
+	ChecksRole  string        // runs the queries of job files; empty: the session's own, bounded by the rights of who deployed
 	Patience    time.Duration // how long an arm may be behind before its readers go back to the control, default 30 s
 }
 
@@ -37,6 +39,7 @@ type Config struct {
 type Runner struct {
 	Deps
 	config Config
+	clock  func(ctx context.Context, db pg.DB) (time.Time, error) // of the database
 }
 
 // New makes a Runner.
@@ -46,7 +49,7 @@ func New(d Deps, c Config) *Runner {
 	c.RetryEvery = cmp.Or(c.RetryEvery, 200*time.Millisecond)
 	c.Tick = cmp.Or(c.Tick, time.Second)
 	c.Patience = cmp.Or(c.Patience, 30*time.Second)
-	return &Runner{Deps: d, config: c}
+	return &Runner{Deps: d, config: c, clock: databaseTime}
 }
 
 // Work lists the kinds of work that a Runner does under leases.

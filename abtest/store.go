@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/kappactl/kappactl/abtest/judge"
 	"github.com/kappactl/kappactl/abtest/policy"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -37,6 +38,7 @@ const (
 	Stopped Verdict = "pause"
 	Resumed Verdict = "resume"
 	Over    Verdict = "end"
+	// Those of a look, as judge.Verdict: rollback, freeze, win and wait.
 )
 
 // Store reads and writes the rows of experiments. It keeps no state.
@@ -44,6 +46,7 @@ type Store struct{}
 
 // row is a row of kappactl.experiment, with its newest weights.
 type row struct {
+	ID        int64
 	Job       string
 	Run       int
 	Arms      []string
@@ -52,6 +55,7 @@ type row struct {
 	State     State
 	Reason    reason.Reason
 	Settings  job.Experiment
+	Progress  judge.Progress
 	StartedAt time.Time
 	StartedBy string
 	EndedAt   *time.Time
@@ -59,7 +63,7 @@ type row struct {
 	Epoch     int
 }
 
-const rowColumns = `e.job, e.run, e.arms, e.assign, e.coverage, e.state, e.reason, e.settings, e.started_at, e.started_by, e.ended_at, d.weights, d.epoch
+const rowColumns = `e.id, e.job, e.run, e.arms, e.assign, e.coverage, e.state, e.reason, e.settings, e.progress, e.started_at, e.started_by, e.ended_at, d.weights, d.epoch
 	FROM kappactl.experiment e
 	JOIN LATERAL (SELECT weights, epoch FROM kappactl.decision d WHERE d.job = e.job AND d.run = e.run ORDER BY number DESC LIMIT 1) d ON true `
 
@@ -99,7 +103,7 @@ func insert(ctx context.Context, tx *pg.Tx, r *row, why reason.Reason) error {
 	if err != nil {
 		return fmt.Errorf("write the experiment of %s: %w", r.Job, err)
 	}
-	if err := decide(ctx, tx, r, Started, why, r.StartedBy); err != nil {
+	if err := decide(ctx, tx, r, Started, why, r.StartedBy, nil); err != nil {
 		return err
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO kappactl.route (job, run, arms, weights, coverage, sticky, epoch)
@@ -109,11 +113,15 @@ func insert(ctx context.Context, tx *pg.Tx, r *row, why reason.Reason) error {
 	return ledger.Wrap(err, "write the route of %s", r.Job)
 }
 
-// decide appends a decision.
-func decide(ctx context.Context, tx *pg.Tx, r *row, v Verdict, why reason.Reason, by string) error {
-	_, err := tx.Exec(ctx, `INSERT INTO kappactl.decision (job, run, number, epoch, verdict, weights, reason, by)
-		SELECT @job, @run, coalesce(max(number), 0) + 1, @epoch, @verdict, @weights, @why, @by FROM kappactl.decision WHERE job = @job AND run = @run`,
-		pgx.NamedArgs{"job": r.Job, "run": r.Run, "epoch": r.Epoch, "verdict": string(v), "weights": r.Weights, "why": why, "by": by})
+// decide appends a decision. in is what a look has found; nil: a person decided.
+func decide(ctx context.Context, tx *pg.Tx, r *row, v Verdict, why reason.Reason, by string, in *judge.Inputs) error {
+	inputs := document{struct{}{}}
+	if in != nil {
+		inputs = document{in}
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO kappactl.decision (job, run, number, epoch, verdict, weights, reason, by, inputs)
+		SELECT @job, @run, coalesce(max(number), 0) + 1, @epoch, @verdict, @weights, @why, @by, @inputs FROM kappactl.decision WHERE job = @job AND run = @run`,
+		pgx.NamedArgs{"job": r.Job, "run": r.Run, "epoch": r.Epoch, "verdict": string(v), "weights": r.Weights, "why": why, "by": by, "inputs": inputs})
 	return ledger.Wrap(err, "write a decision about %s", r.Job)
 }
 
@@ -147,7 +155,7 @@ func end(ctx context.Context, tx *pg.Tx, r *row, why reason.Reason, by string) e
 	if err != nil {
 		return fmt.Errorf("write the experiment of %s: %w", r.Job, err)
 	}
-	if err := decide(ctx, tx, r, Over, why, by); err != nil {
+	if err := decide(ctx, tx, r, Over, why, by, nil); err != nil {
 		return err
 	}
 	return ledger.AddEvent(ctx, tx, ledger.Entry{Job: r.Job, Whole: true, Kind: ledger.EventABEnded, Message: why, By: by})

@@ -117,7 +117,7 @@ func (t *turn) weights(ctx context.Context, e *row) error {
 		return err
 	}
 	now := reason.ABWeights(t.name, e.Run, e.texts())
-	if err := decide(ctx, t.tx, e, Weighed, now, t.actor.By); err != nil {
+	if err := decide(ctx, t.tx, e, Weighed, now, t.actor.By, nil); err != nil {
 		return err
 	}
 	return t.record(ctx, ledger.EventABWeights, now)
@@ -149,6 +149,12 @@ func (t *turn) resume(ctx context.Context, e *row) error {
 			return err
 		}
 	}
+	if p := &e.Progress; p.Cause != "" { // what a person has overridden does not pause it again
+		p.Accepted, p.Cause = append(p.Accepted, p.Cause), ""
+		if err := keepProgress(ctx, t.tx, e, *p); err != nil {
+			return err
+		}
+	}
 	return t.move(ctx, e, Running, Resumed, ledger.EventABResumed, reason.ABResumed(t.name, e.Run, t.args.Accept))
 }
 
@@ -156,7 +162,7 @@ func (t *turn) move(ctx context.Context, e *row, to State, v Verdict, kind ledge
 	if err := setState(ctx, t.tx, e, to, why); err != nil {
 		return err
 	}
-	if err := decide(ctx, t.tx, e, v, why, t.actor.By); err != nil {
+	if err := decide(ctx, t.tx, e, v, why, t.actor.By, nil); err != nil {
 		return err
 	}
 	return t.record(ctx, kind, why)
@@ -165,6 +171,9 @@ func (t *turn) move(ctx context.Context, e *row, to State, v Verdict, kind ledge
 // stop ends the experiment: every reader reads the live version.
 func (t *turn) stop(ctx context.Context, e *row) error {
 	why := reason.ABStopped(t.name, e.Run, t.live().Number.String())
+	if cause := t.args.Because; !cause.IsZero() {
+		why = reason.ABRolledBack(t.name, e.Run, t.live().Number.String(), cause)
+	}
 	if err := end(ctx, t.tx, e, why, t.actor.By); err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ type watch struct {
 	r         *Runner
 	id, claim int64
 	since     map[string]time.Time // when each arm that is in trouble began to be
+	looked    time.Time            // when the arms were last compared
 }
 
 // Watch pauses an experiment whose arm is in trouble: its readers go back to the control. It returns when the experiment has ended,
@@ -61,11 +62,17 @@ func (w *watch) look(ctx context.Context) (over bool, err error) {
 	if err != nil || e == nil {
 		return true, err
 	}
+	now := w.r.Now()
+	if e.Settings.Watched() && now.Sub(w.looked) >= e.Settings.Look() {
+		w.looked = now
+		if err := w.compare(ctx, e); err != nil {
+			return false, err
+		}
+	}
 	if e.State != Running {
 		clear(w.since)
 		return false, nil
 	}
-	now := w.r.Now()
 	for _, arm := range e.Arms[1:] {
 		why, grave, err := trouble(ctx, w.r.Pool, job.Name(e.Job), arm)
 		if err != nil {
@@ -133,7 +140,7 @@ func (w *watch) pause(ctx context.Context, cause reason.Reason) error {
 		if err := setState(ctx, tx, e, Paused, why); err != nil {
 			return err
 		}
-		if err := decide(ctx, tx, e, Stopped, why, by); err != nil {
+		if err := decide(ctx, tx, e, Stopped, why, by, nil); err != nil {
 			return err
 		}
 		w.r.Log.Warn(why.Text(), "job", e.Job)

@@ -20,9 +20,9 @@ type Inputs struct {
 	Matured [][]policy.Tally `json:"matured"` // by epoch and arm: the subjects whose window is over
 	// Source is why not all rewards are there; zero: they are.
 	Source reason.Reason `json:"source"`
-	// Stuck are the looks in a row at which no new rewards could be read.
-	Stuck  int     `json:"stuck,omitempty"`
-	Guards []Guard `json:"guards,omitempty"`
+	// Watermark is the time up to which rewards have been read; nil: they are reported as they happen.
+	Watermark *time.Time `json:"watermark,omitempty"`
+	Guards    []Guard    `json:"guards,omitempty"`
 	// Refused is why a promote that the run asked for was refused; zero: it was not.
 	Refused reason.Reason `json:"refused"`
 	Before  Progress      `json:"before"`
@@ -50,7 +50,12 @@ type Progress struct {
 	// Accepted are the causes that a person has overridden, Cause is that of the last pause.
 	Accepted []reason.Code `json:"accepted,omitempty"`
 	Cause    reason.Code   `json:"cause,omitempty"`
-	Asked    int64         `json:"asked,omitempty"` // the request by which the run has asked for a promote
+	// Mark is the last watermark, MovedAt when it had moved.
+	Mark    time.Time `json:"mark,omitzero"`
+	MovedAt time.Time `json:"moved_at,omitzero"`
+	Asked   int64     `json:"asked,omitempty"` // the request by which the run has asked for a promote, or to be stopped
+	// Last is the verdict of the last look with its reason: a look that comes to the same is no new decision.
+	Last string `json:"last,omitempty"`
 }
 
 // Verdict is what happens next.
@@ -81,6 +86,7 @@ type Outcome struct {
 func Judge(s job.Experiment, in Inputs) Outcome {
 	j := &judgement{settings: s, in: in, out: Outcome{Weights: in.Weights, After: in.Before}}
 	j.estimate(s.By() == job.ABBandit)
+	j.follow()
 	if !j.guarded() && !j.doubted() && !j.early() && !j.decided() && !j.over() {
 		j.out.Verdict, j.out.Reason = Wait, reason.ABUndecided()
 	}
@@ -181,12 +187,35 @@ func (j *judgement) doubted() bool {
 	switch {
 	case !j.in.Source.IsZero():
 		return j.is(Freeze, reason.ABSource(j.in.Source))
-	case j.in.Stuck > mostStuck:
-		return j.is(Freeze, reason.ABStuck(j.in.Stuck))
+	case j.stuck() > 0:
+		return j.is(Freeze, reason.ABStuck(j.stuck()))
 	case j.broken:
 		return j.is(Freeze, reason.ABNoNumber())
 	}
 	return false
+}
+
+// follow notes whether the watermark has moved.
+func (j *judgement) follow() {
+	p := &j.out.After
+	if w := j.in.Watermark; w == nil || w.After(p.Mark) || p.MovedAt.IsZero() {
+		p.MovedAt = j.in.At
+		if w != nil {
+			p.Mark = *w
+		}
+	}
+}
+
+// stuck is for how long the watermark has not moved, when that is too long.
+func (j *judgement) stuck() time.Duration {
+	if j.settings.Reward == nil {
+		return 0
+	}
+	period := max(j.settings.Look(), j.settings.Reward.Source.Every)
+	if still := j.in.At.Sub(j.out.After.MovedAt); still > mostStuck*period {
+		return still
+	}
+	return 0
 }
 
 // early reports whether it is too early for a verdict.

@@ -46,6 +46,7 @@ func TestTheOrderOfDecisions(t *testing.T) {
 		change(&in)
 		return in
 	}
+	now := time.Now()
 	lost := with(better, func(i *Inputs) {
 		i.Exposed = []policy.Epoch{{Weights: []float64{.5, .5}, Subjects: []int64{10000, 9000}}}
 	})
@@ -54,21 +55,23 @@ func TestTheOrderOfDecisions(t *testing.T) {
 		want Verdict
 		why  reason.Code
 	}{
-		"win":            {better, Win, reason.CodeABWon},
-		"harm":           {worse, Rollback, reason.CodeABHarm},
-		"undecided":      {found(rates(10000, 1500), rates(10000, 1500)), Wait, reason.CodeABUndecided},
-		"too young":      {with(better, func(i *Inputs) { i.Age = time.Hour }), Wait, reason.CodeABRuntime},
-		"too few":        {found(rates(10000, 1200), rates(399, 390)), Pause, reason.CodeABMismatch},
-		"few":            {with(found(rates(399, 10), rates(400, 390)), func(*Inputs) {}), Wait, reason.CodeABSubjects},
-		"mismatch":       {lost, Pause, reason.CodeABMismatch},
-		"zero weight":    {with(better, func(i *Inputs) { i.Exposed = []policy.Epoch{{Weights: []float64{1, 0}, Subjects: []int64{50, 1}}} }), Pause, reason.CodeABMismatch},
-		"crossed":        {with(better, func(i *Inputs) { i.Crossed = 300 }), Pause, reason.CodeABCrossed},
-		"breach":         {with(lost, func(i *Inputs) { i.Guards = []Guard{breached(job.GuardRollback)} }), Rollback, reason.CodeABBreach},
-		"breach pause":   {with(better, func(i *Inputs) { i.Guards = []Guard{breached(job.GuardPause)} }), Pause, reason.CodeABBreach},
-		"breach warn":    {with(better, func(i *Inputs) { i.Guards = []Guard{breached(job.GuardWarn)} }), Win, reason.CodeABWon},
-		"blind":          {with(better, func(i *Inputs) { i.Guards = []Guard{{Name: "errors", Blind: true}} }), Pause, reason.CodeABBlind},
-		"no source":      {with(better, func(i *Inputs) { i.Source = reason.ABGuardNoData() }), Freeze, reason.CodeABSource},
-		"stuck":          {with(better, func(i *Inputs) { i.Stuck = 4 }), Freeze, reason.CodeABStuck},
+		"win":          {better, Win, reason.CodeABWon},
+		"harm":         {worse, Rollback, reason.CodeABHarm},
+		"undecided":    {found(rates(10000, 1500), rates(10000, 1500)), Wait, reason.CodeABUndecided},
+		"too young":    {with(better, func(i *Inputs) { i.Age = time.Hour }), Wait, reason.CodeABRuntime},
+		"too few":      {found(rates(10000, 1200), rates(399, 390)), Pause, reason.CodeABMismatch},
+		"few":          {with(found(rates(399, 10), rates(400, 390)), func(*Inputs) {}), Wait, reason.CodeABSubjects},
+		"mismatch":     {lost, Pause, reason.CodeABMismatch},
+		"zero weight":  {with(better, func(i *Inputs) { i.Exposed = []policy.Epoch{{Weights: []float64{1, 0}, Subjects: []int64{50, 1}}} }), Pause, reason.CodeABMismatch},
+		"crossed":      {with(better, func(i *Inputs) { i.Crossed = 300 }), Pause, reason.CodeABCrossed},
+		"breach":       {with(lost, func(i *Inputs) { i.Guards = []Guard{breached(job.GuardRollback)} }), Rollback, reason.CodeABBreach},
+		"breach pause": {with(better, func(i *Inputs) { i.Guards = []Guard{breached(job.GuardPause)} }), Pause, reason.CodeABBreach},
+		"breach warn":  {with(better, func(i *Inputs) { i.Guards = []Guard{breached(job.GuardWarn)} }), Win, reason.CodeABWon},
+		"blind":        {with(better, func(i *Inputs) { i.Guards = []Guard{{Name: "errors", Blind: true}} }), Pause, reason.CodeABBlind},
+		"no source":    {with(better, func(i *Inputs) { i.Source = reason.ABGuardNoData() }), Freeze, reason.CodeABSource},
+		"stuck": {with(better, func(i *Inputs) {
+			i.At, i.Watermark, i.Before.Mark, i.Before.MovedAt = now.Add(4*time.Minute), &now, now, now
+		}), Freeze, reason.CodeABStuck},
 		"not a number":   {found(rates(10000, math.NaN()), rates(10000, 1500)), Freeze, reason.CodeABNoNumber},
 		"refused":        {with(better, func(i *Inputs) { i.Refused = reason.ABGuardNoData() }), Freeze, reason.CodeABPromoteRefused},
 		"timeout":        {with(found(rates(1000, 150), rates(1000, 150)), func(i *Inputs) { i.Age = 15 * 24 * time.Hour }), Pause, reason.CodeABTimeout},

@@ -13,7 +13,9 @@ var allowed = map[string][]string{
 		"reprocess/plan", "reprocess/readiness", "reprocess/sampling", "reprocess/status", "internal/retry", "batchlayer/generation", "reprocess/engine",
 	},
 	"serving": {"internal/job", "internal/pg", "internal/faultpoint", "internal/reach"},
-	"abtest":  {"internal/job", "internal/pg", "internal/agent", "internal/reason", "internal/retry", "reprocess/ledger"},
+	"abtest": {
+		"internal/job", "internal/pg", "internal/agent", "internal/reason", "internal/retry", "reprocess/ledger", "reprocess/checks",
+	},
 	"speedlayer": {
 		"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg", "internal/faultpoint", "internal/retry", "internal/archive",
 		"internal/gather", "internal/reason", "internal/typed",

@@ -228,7 +228,9 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 		Pool: pool, Brokers: admin, Speed: &speedlayer.Store{}, Serving: serving.New(serving.Config{}),
 		Schedules: schedule.Store{}, Log: named, Now: a.sys.Now,
 	}, batchlayer.Config{ChecksRole: s.Checks.Role})
-	experiments := abtest.New(abtest.Deps{Pool: pool, Serving: serving.New(serving.Config{}), Log: named, Now: a.sys.Now}, abtest.Config{})
+	experiments := abtest.New(abtest.Deps{
+		Pool: pool, Serving: serving.New(serving.Config{}), Topics: rewardTopics{kafka: brokers, admin: admin, now: a.sys.Now}, Log: named, Now: a.sys.Now,
+	}, abtest.Config{ChecksRole: s.Checks.Role})
 	work := slices.Concat(controller.Work(), batches.Work(), experiments.Work(), []agent.Work{w.archiver.Work()})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Work: work, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: of.id, Release: release, HTTP: of.address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,

@@ -231,6 +231,19 @@ func (e Experiment) By() ABMode {
 	return e.Mode
 }
 
+// Look is the time between two looks.
+func (e Experiment) Look() time.Duration {
+	if e.Tick == 0 {
+		return time.Minute
+	}
+	return e.Tick
+}
+
+// Watched reports whether a run of these settings is looked at: with rewards, guardrails or steps.
+func (e Experiment) Watched() bool {
+	return e.Reward != nil || len(e.Guardrails) > 0 || e.By() == ABRamp
+}
+
 // Deciding are the settings of decide, or its defaults.
 func (e Experiment) Deciding() Decide {
 	if e.Decide == nil {

@@ -57,7 +57,7 @@ func judgeTexts() map[Code]string {
 		CodeABMismatch:       `subjects did not come to the arms as the weights say (p = {{text .p}}): something loses those of one arm`,
 		CodeABCrossed:        `{{percent .share}} of the subjects have read several arms`,
 		CodeABSource:         `rewards cannot be read: {{text .cause}}`,
-		CodeABStuck:          `no rewards were read up to a later time at {{text .looks}} looks in a row`,
+		CodeABStuck:          `rewards have not been read up to a later time for {{duration .since}}`,
 		CodeABNoNumber:       `an estimate is not a number`,
 		CodeABPromoteRefused: `its promote was refused: {{text .cause}}`,
 
@@ -125,7 +125,7 @@ func ABCrossed(share float64) Reason { return Reason{CodeABCrossed, Args{"share"
 func ABSource(cause Reason) Reason { return Reason{CodeABSource, Args{"cause": cause}} }
 
 // ABStuck is rewards whose time does not advance.
-func ABStuck(looks int) Reason { return Reason{CodeABStuck, Args{"looks": float64(looks)}} }
+func ABStuck(since time.Duration) Reason { return Reason{CodeABStuck, Args{"since": seconds(since)}} }
 
 // ABNoNumber is an estimate that cannot be computed.
 func ABNoNumber() Reason { return Reason{Code: CodeABNoNumber} }

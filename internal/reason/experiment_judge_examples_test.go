@@ -28,7 +28,7 @@ func judgeExamples() []example {
 		{reason.ABGuardNoData(), "there is no data to judge"},
 		{reason.ABCrossed(0.02), "2% of the subjects have read several arms"},
 		{reason.ABSource(value), "rewards cannot be read: v4 is at 0.01235, the limit is 0.01"},
-		{reason.ABStuck(4), "no rewards were read up to a later time at 4 looks in a row"},
+		{reason.ABStuck(4 * time.Minute), "rewards have not been read up to a later time for 4m"},
 		{reason.ABNoNumber(), "an estimate is not a number"},
 		{reason.ABPromoteRefused(value), "its promote was refused: v4 is at 0.01235, the limit is 0.01"},
 		{reason.ABHarm("v3"), "the control v3 is better than every other arm"},

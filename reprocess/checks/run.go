@@ -210,6 +210,9 @@ func (r *Run) createViews(ctx context.Context, tx *pg.Tx) error {
 
 // selects returns the views' definitions by name.
 func (r *Run) selects() map[string]string {
+	if r.Views == nil { // a Query has none
+		return nil
+	}
 	out := map[string]string{"candidate": r.Views.Select(r.Candidate), keyedCandidate: r.Views.Select(r.Candidate.Audited())}
 	if r.Stage == job.CheckAfter {
 		out["live"] = out["candidate"]

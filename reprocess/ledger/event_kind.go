@@ -72,6 +72,7 @@ const (
 	EventABWeights EventKind = "ab_weights"
 	EventABPaused  EventKind = "ab_paused"
 	EventABResumed EventKind = "ab_resumed"
+	EventABDecided EventKind = "ab_decided"
 	EventABEnded   EventKind = "ab_ended"
 	EventABForgot  EventKind = "ab_forgot"
 )
@@ -87,6 +88,6 @@ func EventKinds() []EventKind {
 		EventArchiveGapAccepted, EventArchiveResumed, EventArchivePruned, EventArchiveAdopted, EventArchiveRebuilt,
 		EventSchedulePaused, EventScheduleResumed, EventScheduleMissed, EventScheduleFailed, EventBatchLate,
 		EventBatchStarted, EventBatchShown, EventBatchFailed, EventBatchCancelled, EventBatchRolledBack, EventBatchRemoved,
-		EventABStarted, EventABWeights, EventABPaused, EventABResumed, EventABEnded, EventABForgot,
+		EventABStarted, EventABWeights, EventABPaused, EventABResumed, EventABDecided, EventABEnded, EventABForgot,
 	}
 }

@@ -89,6 +89,7 @@ type Args struct {
 	Coverage *float64        `json:"coverage,omitempty"` // ab_start: the share of subjects in the experiment; nil: as in the job file
 	Assign   job.Assign      `json:"assign,omitempty"`   // ab_start; empty: as in the job file
 	Accept   string          `json:"accept,omitempty"`   // ab_resume: why it goes on
+	Because  reason.Reason   `json:"because,omitzero"`   // ab_stop: why an agent has asked for it
 	// DryRun does everything up to the commit and rolls it back: the answer is that of the act, and nothing has changed.
 	DryRun bool `json:"dry_run,omitempty"`
 }
