@@ -21,7 +21,7 @@ func meaning(path string) string {
 		"source.on_error.dead_letter.max": "The largest share of dead letters with which a version is healthy. Default: 0.1%.",
 		"source.on_error.tombstones":      "What happens to records without a value: dead_letter, or skip to leave them out. Default: dead_letter.",
 		"query":                           "DuckDB SQL: one SELECT over the relation source.",
-		"distinct_max":                    "How many different values count(DISTINCT x) and histogram(x) count in a row; with more they are NULL. Needed by both.",
+		"distinct_max":                    "How many values an aggregate keeps in a row: the different ones of count(DISTINCT x), histogram, median and mode, all of list and string_agg. With more the column is NULL. Needed by such a query.",
 		"serve":                           "How results are served.",
 		"serve.view":                      "The view that readers use: name or schema.name.",
 		"serve.columns":                   "More columns, PostgreSQL expressions over the query's, computed after the merge.",

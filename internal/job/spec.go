@@ -10,7 +10,7 @@ type Spec struct {
 	Team   string `json:"team,omitempty"`
 	Source Source `json:"source"`
 	Query  string `json:"query"`
-	// DistinctMax is how many values a count(DISTINCT x) of the query keeps a row; 0: the query has none.
+	// DistinctMax is how many values an aggregate such as count(DISTINCT x) or list(x) keeps in a row; 0: none does.
 	DistinctMax int           `json:"distinct_max,omitempty"`
 	Serve       Serve         `json:"serve"`
 	Checks      []Check       `json:"checks,omitempty"`

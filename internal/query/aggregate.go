@@ -28,6 +28,12 @@ func canonical(name string) string {
 		return "var_samp"
 	case "stddev":
 		return "stddev_samp"
+	case "quantile":
+		return "quantile_disc"
+	case "array_agg":
+		return "list"
+	case "group_concat", "listagg":
+		return "string_agg"
 	default:
 		return name
 	}
@@ -36,8 +42,10 @@ func canonical(name string) string {
 // arguments returns the largest number of arguments of the aggregate; a call with more is refused.
 func arguments(function string) int {
 	switch function {
-	case "arg_min", "arg_max", "arg_min_null", "arg_max_null", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_r2",
-		"approx_quantile":
+	case "arg_min", "arg_max":
+		return 3
+	case "arg_min_null", "arg_max_null", "covar_pop", "covar_samp", "corr", "regr_slope", "regr_r2", "approx_quantile",
+		"quantile_cont", "quantile_disc", "string_agg", "min", "max":
 		return 2
 	}
 	return 1
@@ -52,38 +60,20 @@ func aggregateCure(name string) string {
 		return "use sum(x); cast x to DECIMAL for a total that is exact in any order"
 	case "favg":
 		return "use avg(x); cast x to DECIMAL for a mean that is exact in any order"
-	case "sem":
-		return "select stddev_pop(x) and count(x) and divide by the root in serve.columns"
-	case "regr_intercept":
-		return "select avg(y) FILTER (WHERE x IS NOT NULL), avg(x) FILTER (WHERE y IS NOT NULL) and regr_slope(y, x), and " +
-			"compute it in serve.columns"
-	case "regr_count":
-		return "write count(*) FILTER (WHERE x IS NOT NULL AND y IS NOT NULL)"
-	case "regr_avgx", "regr_avgy":
-		return "write avg(x) FILTER (WHERE y IS NOT NULL)"
-	case "regr_sxx", "regr_syy", "regr_sxy":
-		return "select covar_pop(y, x), or var_pop(x) FILTER (WHERE y IS NOT NULL), and the count, and multiply in " +
-			"serve.columns"
-	case "product", "geomean", "geometric_mean":
+	case "product":
 		return "of numbers above 0, select sum(ln(x)) FILTER (WHERE x > 0) and compute exp() in serve.columns; count the " +
 			"others beside it"
-	case "wavg", "weighted_avg":
-		return "select sum(x * w) and sum(w) and divide in serve.columns"
 	case "arg_min_nulls_last", "arg_max_nulls_last":
 		return "use arg_min_null(x, y) or arg_max_null(x, y)"
-	case "median", "quantile", "quantile_cont", "quantile_disc", "reservoir_quantile":
-		return "write approx_quantile(x, 0.5); or, exactly, histogram(x) AS h with distinct_max and serve.columns: " +
-			"(SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY k::numeric) FROM jsonb_each_text(h) AS e(k, c), " +
-			"generate_series(1, c::int))"
-	case "mode":
-		return "write histogram(x) AS h with distinct_max and serve.columns: " +
-			"(SELECT k FROM jsonb_each_text(h) AS e(k, c) ORDER BY c::int DESC, k LIMIT 1)"
-	case "mad", "histogram_exact", "entropy", "approx_top_k":
+	case "reservoir_quantile":
+		return "write approx_quantile(x, 0.5), or quantile_disc(x, 0.5) with distinct_max"
+	case "histogram_exact", "approx_top_k":
 		return "write histogram(x) AS h with distinct_max and compute it from the counts in serve.columns, from " +
 			"jsonb_each_text(h); " +
 			"or add a rounded value, such as floor(x / 10) * 10 AS bucket, to GROUP BY and select count(*)"
-	case "list", "array_agg", "string_agg", "group_concat", "listagg", "bitstring_agg", "json_group_array",
-		"json_group_object", "json_group_structure":
+	case "json_group_array":
+		return "write list(x) with distinct_max, and to_jsonb() in serve.columns"
+	case "bitstring_agg", "json_group_object", "json_group_structure":
 		return "add the column to GROUP BY: one row per value"
 	default:
 		return "docs/queries.md lists the aggregates that can be merged: count, sum, avg, min, max, first, last, arg_max, " +
@@ -105,9 +95,17 @@ type call struct {
 	node     tree
 	form     *form
 	distinct bool
-	quantile float64           // of approx_quantile
-	types    []string          // of its arguments in DuckDB
-	names    map[string]string // of its states, by suffix
+	quantile float64  // of approx_quantile
+	types    []string // of its arguments in DuckDB
+
+	orders     []tree   // ORDER BY inside the call
+	orderTypes []string // of its terms in DuckDB
+	fractions  []fraction
+	listed     bool              // the fractions are a list
+	descending bool              // ranks count from the greatest value
+	limit      int               // how many values are kept; 0: the function has no such argument
+	separator  string            // of string_agg
+	names      map[string]string // of its states, by suffix
 }
 
 // text returns the DuckDB text of a state for this call.
@@ -127,7 +125,10 @@ func (c *compiler) expand(ctx context.Context, from *call, text string) (tree, e
 	template := statements[0].child("node").list("select_list")[0]
 	arguments := map[string]tree{}
 	for i, child := range from.node.list("children") {
-		arguments[[]string{"x", "y"}[i]] = child
+		arguments[[]string{"x", "y", "z"}[i]] = child
+	}
+	for i, o := range from.orders {
+		arguments[fmt.Sprintf("o%d", i+1)] = o.child("expression")
 	}
 	filled := fill(template, arguments)
 	if filter := from.node.child("filter"); filter != nil {

@@ -32,6 +32,9 @@ func (c *compiler) refusedBind(e *engineError) {
 		if _, near, ok := strings.Cut(e.message, "Did you mean "); ok {
 			cure = "did you mean " + strings.TrimSpace(near)
 		}
+		if ours := foreignFunction(e.name); ours != "" {
+			cure = "write " + ours
+		}
 	}
 	c.refused.add(e.at, cause, cure)
 }

@@ -70,8 +70,12 @@ type compiler struct {
 	stored     []*state  // of the aggregates, if they were assigned before derive
 	outer      *outer    // what is computed above the aggregation; nil: nothing
 	reduced    bool      // the statement is no longer that of the query
+	sets       [][]tree  // grouping sets, as expressions; nil: one set of all keys
 	unselected []item    // group keys that are not in the select list
 	written    []tree    // the select list of the query, if the statement was reduced to the inner one
+	plain      tree      // the statement with everything written out, for Fix
+	rewritten  bool      // plain differs from the query
+	wantsMax   bool      // the query was refused because distinct_max is missing
 	vague      bool      // the GROUP BY was refused, so it is unknown which items are keys
 	plans      []tree    // the bound statement
 }
@@ -87,20 +91,26 @@ func Compile(ctx context.Context, spec *job.Spec) (_ *Compiled, err error) {
 }
 
 // compileIn compiles in a session.
-func compileIn(ctx context.Context, session *Session, spec *job.Spec) (_ *Compiled, err error) {
+func compileIn(ctx context.Context, session *Session, spec *job.Spec) (*Compiled, error) {
+	_, out, err := compileWith(ctx, session, spec)
+	return out, err
+}
+
+// compileWith is compileIn that returns the compiler too, also if the query is refused.
+func compileWith(ctx context.Context, session *Session, spec *job.Spec) (_ *compiler, _ *Compiled, err error) {
 	c := &compiler{session: session, spec: spec, refused: &refusals{spec: spec}, source: sourceColumns(spec.Source)}
 	if len(spec.Serve.Key) > 0 {
 		c.source = append(c.source, column{tombstoneColumn, "BOOLEAN"})
 	}
 	if c.engineFunctions, err = session.functions(ctx); err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	if err := c.createSource(ctx); err != nil {
-		return nil, fmt.Errorf("declare the columns of source: %w", err)
+		return c, nil, fmt.Errorf("declare the columns of source: %w", err)
 	}
 	compiled, err := c.compile(ctx)
 	if err != nil {
-		return nil, err
+		return c, nil, err
 	}
 	if compiled.Layout.Keep = keepOf(spec, compiled.Layout); compiled.Layout.Keep != nil {
 		compiled.Layout.Keep.ByRecord = c.byRecord(compiled.Layout.Keep.Column)
@@ -108,7 +118,7 @@ func compileIn(ctx context.Context, session *Session, spec *job.Spec) (_ *Compil
 	compiled.Layout.Indexes = indexesOf(spec, compiled.Layout)
 	c.jsonDigits()
 	compiled.Warnings = c.refused.warnings
-	return compiled, nil
+	return c, compiled, nil
 }
 
 // compile runs the stages. Each stage reports all its problems; the next one runs only if there are none.
@@ -225,6 +235,13 @@ func (c *compiler) refusedParse(e *engineError) {
 // read checks the structure of the tree and its select list.
 func (c *compiler) read(ctx context.Context) error {
 	if c.node.kind() == nodeSelect {
+		if err := c.rewriteRelations(ctx); err != nil {
+			return err
+		}
+		if err := c.nameItems(ctx, c.node.list("select_list")); err != nil {
+			return err
+		}
+		c.plain = c.statement.clone()
 		if err := c.rewriteAggregates(ctx); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
 )
@@ -93,10 +94,10 @@ func (c *compiler) states(ctx context.Context) ([]*state, error) {
 			if err != nil {
 				return nil, err
 			}
-			sig := string(p.merge) + value.signature(relation)
+			sig := string(p.merge) + p.order + value.signature(relation)
 			s := known[sig]
 			if s == nil {
-				s = &state{name: it.name, value: value, merge: p.merge, with: p.with, place: p.place, limit: p.limit, of: it}
+				s = &state{name: it.name, value: value, merge: p.merge, with: p.with, place: p.place, limit: p.limit, order: p.order, of: it}
 				if p.suffix != "" {
 					s.name = free.stored(it.name, p.suffix, i+1)
 				}
@@ -188,8 +189,12 @@ func (c *compiler) viewColumn(it item) job.ViewColumn {
 			Name: it.name, Type: it.pg, Finish: "s." + ident(it.name), StoredAs: "key", Exact: true, Key: true,
 		}
 	}
+	finish := it.call.finish()
+	if it.call.form.listed && strings.Contains(it.pg, "(") { // CASE loses precision and scale
+		finish = "(" + finish + ")::" + it.pg
+	}
 	return job.ViewColumn{
-		Name: it.name, Type: it.pg, StoredAs: it.call.form.stored, Exact: !it.call.form.approx, Finish: it.call.finish(),
+		Name: it.name, Type: it.pg, StoredAs: it.call.form.stored, Exact: !it.call.form.approx, Finish: finish,
 		Counts: it.call.function == "histogram",
 	}
 }

@@ -19,6 +19,7 @@ type form struct {
 	typ, duck string
 	approx    bool
 	ties      bool // ordered by place in the log
+	listed    bool // keeps values; FINISH has to be cast to the type of the column
 }
 
 // part is one state of a form.
@@ -28,6 +29,7 @@ type part struct {
 	merge  merge
 	with   []string // suffixes of other parts that the merge reads
 	limit  int      // of a set
+	order  string   // of a list of entries, in PostgreSQL
 	place  bool
 }
 
@@ -63,6 +65,10 @@ func formOf(function string) *form {
 		return hashForm("")
 	case "histogram":
 		return histogramForm(0, "") // with distinct_max: compiler.typeForm
+	case "median", "quantile_cont", "quantile_disc", "mode", "mad", "entropy", "list", "string_agg":
+		return &form{} // once the types are known: compiler.collectForm
+	case "skewness", "kurtosis", "kurtosis_pop":
+		return &form{} // once the types are known: momentForm
 	case "approx_quantile":
 		return quantileForm(0) // once the fraction is known: compiler.quantile
 	default:

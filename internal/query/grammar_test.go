@@ -63,7 +63,7 @@ func randomAggregate(r *rand.Rand, filter string) aggregateText {
 	descending := func(columns string) string { return strings.ReplaceAll(columns, ",", " DESC,") + " DESC" }
 	const place = "_topic, _partition, _offset"
 	const inLog = "coalesce(_timestamp, '-infinity'), " + place
-	switch f := pick(r, "count(*)", "count", "count_if", "bool", "sum", "sum double", "avg", "least", "greatest", "bits", "first", "last", "any_value", "arg_min", "arg_max", "arg_max_null", "spread", "pair", "distinct", "about", "quantile", "histogram"); f {
+	switch f := pick(r, "count(*)", "count", "count_if", "bool", "sum", "sum double", "avg", "least", "greatest", "bits", "first", "last", "any_value", "arg_min", "arg_max", "arg_max_null", "spread", "pair", "distinct", "about", "quantile", "histogram", "median", "few", "list"); f {
 	case "count(*)":
 		return same("count(*)")
 	case "count":
@@ -112,6 +112,22 @@ func randomAggregate(r *rand.Rand, filter string) aggregateText {
 	case "histogram":
 		x := value(word, whole)
 		return aggregateText{"histogram(" + x + ")" + where, "counted(array_agg((" + x + ")::text)" + where + ")"}
+	case "median":
+		x := value(whole)
+		return aggregateText{"median(" + x + ")" + where, fmt.Sprintf("CASE WHEN count(DISTINCT %s)%s <= 5 THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY %[1]s)%[2]s END", x, where)}
+	case "few":
+		x := value(truth, word, whole, exactN, moment)
+		how := pick(r, "", " DESC")
+		return aggregateText{fmt.Sprintf("%s(%s, 2)%s", map[string]string{"": "min", " DESC": "max"}[how], x, where), fmt.Sprintf("(array_agg(%s ORDER BY %[1]s%s) FILTER (WHERE %s(%[1]s) IS NOT NULL))[1:2]", x, how, only)}
+	case "list":
+		x, y := value(word, whole, exactN, moment), value(word, whole, double, moment)
+		how := pick(r, "", " DESC")
+		order := fmt.Sprintf("%s%s NULLS LAST, %s", y, how, inLog)
+		duck := fmt.Sprintf("list(%s ORDER BY %s%s)%s", x, y, how, where)
+		if r.IntN(3) == 0 {
+			duck, order = "list("+x+")"+where, inLog
+		}
+		return aggregateText{duck, fmt.Sprintf("CASE WHEN count(*)%s BETWEEN 1 AND 5 THEN array_agg(%s ORDER BY %s)%[1]s END", where, x, order)}
 	case "about": // exact below a thousand
 		x := value(word, whole, moment)
 		return aggregateText{"approx_count_distinct(" + x + ")" + where, "count(DISTINCT " + x + ")" + where}

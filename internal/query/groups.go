@@ -19,11 +19,6 @@ func (c *compiler) groupKeys(ctx context.Context, list []tree) ([]bool, error) {
 		}
 		return keys, nil
 	}
-	if !plainGrouping(c.node) {
-		c.refused.add(firstPlace(groupClause(c.node)),
-			"grouping sets (ROLLUP, CUBE, GROUPING SETS) give rows of different keys", "deploy one job per set of columns")
-		return keys, nil
-	}
 	if len(groups) == 0 {
 		return keys, nil
 	}
@@ -32,11 +27,18 @@ func (c *compiler) groupKeys(ctx context.Context, list []tree) ([]bool, error) {
 		return nil, err
 	}
 	relation := relationName(c.node.child("from_table"))
-	for _, g := range groups {
+	of := make([]tree, len(groups))
+	for j, g := range groups {
 		if i := c.boundItem(g, list, relation, hidden); i >= 0 {
 			keys[i] = true
+			of[j] = list[i]
 			c.sameItems(list[i], list, relation, keys)
+		} else if n := len(c.unselected); n > 0 {
+			of[j] = g
 		}
+	}
+	if !plainGrouping(c.node) && len(c.refused.problems) == 0 {
+		return keys, c.takeSets(ctx, of)
 	}
 	return keys, nil
 }
@@ -146,6 +148,16 @@ func relationName(from tree) string {
 
 // inputColumns returns the names that the FROM clause of the outermost SELECT offers, in lower case.
 func (c *compiler) inputColumns(ctx context.Context) (map[string]bool, error) {
+	names, err := c.inputNames(ctx)
+	out := map[string]bool{}
+	for _, name := range names {
+		out[strings.ToLower(name)] = true
+	}
+	return out, err
+}
+
+// inputNames returns these names in their order.
+func (c *compiler) inputNames(ctx context.Context) ([]string, error) {
 	probe, err := c.session.parse(ctx, "SELECT * FROM "+SourceRelation)
 	if err != nil {
 		return nil, fmt.Errorf("read the columns of the input: %w", err)
@@ -153,7 +165,6 @@ func (c *compiler) inputColumns(ctx context.Context) (map[string]bool, error) {
 	node := probe[0].child("node")
 	node["cte_map"] = cloneValue(c.node["cte_map"])
 	node["from_table"] = cloneValue(c.node["from_table"])
-	out := map[string]bool{}
 	text, err := c.session.write(ctx, probe[0])
 	if err != nil {
 		return nil, err
@@ -163,10 +174,7 @@ func (c *compiler) inputColumns(ctx context.Context) (map[string]bool, error) {
 		if _, broken := classify(err); broken {
 			return nil, errors.Join(fmt.Errorf("read the columns of the input: %w", err))
 		}
-		return out, nil // bind reports the error with its place
+		return nil, nil // bind reports the error with its place
 	}
-	for _, col := range columns {
-		out[strings.ToLower(col.name)] = true
-	}
-	return out, nil
+	return columnNames(columns), nil
 }

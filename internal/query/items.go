@@ -20,17 +20,16 @@ type item struct {
 	asked   string // DuckDB type in the query; duck differs where FINISH has another one
 	hidden  bool   // readers do not see it
 	derived bool   // a function of other keys
+
+	grouping bool // GROUPING of the keys of a grouping set
 }
 
 // takeItems sorts the select list into keys and aggregates and refuses anything else.
 func (c *compiler) takeItems(ctx context.Context) error {
 	list := c.node.list("select_list")
-	if err := c.nameItems(ctx, list); err != nil {
-		return err
-	}
 	c.distinctRows(list)
 	if c.rowJob(list) {
-		c.dropOrder()
+		c.takeRowOrder()
 		return nil
 	}
 	before := len(c.refused.problems)
@@ -58,6 +57,9 @@ func (c *compiler) takeItems(ctx context.Context) error {
 	}
 	c.checkNames(columns)
 	if err := c.expressions(ctx, columns); err != nil {
+		return err
+	}
+	if err := c.constants(ctx); err != nil {
 		return err
 	}
 	return c.quantiles(ctx)
@@ -138,40 +140,38 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	if e.flag("distinct") && ignoresRepeats(f) {
 		e["distinct"] = false // it changes nothing
 	}
-	counted := f == "count" || canonical(f) == "sum" || canonical(f) == "avg"
-	distinct := e.flag("distinct") && counted && len(e.list("children")) == 1
+	function := canonical(f)
+	out := &call{function: function, node: e, form: formOf(function)}
+	withinGroup(e, out)
+	out.distinct = e.flag("distinct") && distinctFunction(function) && len(e.list("children")) > 0
+	c.wantsMax = c.wantsMax || c.spec.DistinctMax == 0 && (out.distinct || function == "histogram" || keepsValues(function))
 	switch {
-	case distinct && c.spec.DistinctMax == 0:
+	case c.spec.DistinctMax > 0:
+	case out.distinct:
 		c.refused.add(at, named(name,
 			f+"(DISTINCT x) stores the values themselves, and distinct_max does not limit how many"),
 			distinctCure(f))
-	case canonical(f) == "histogram" && c.spec.DistinctMax == 0:
+	case function == "histogram":
 		c.refused.add(at, named(name,
 			"histogram(x) stores a count for each different value, and distinct_max does not limit how many"),
 			"add distinct_max: 1000 to the job file (with more values than that the histogram is NULL), or count per bucket: "+
 				"add floor(x / 10) * 10 AS bucket to GROUP BY and select count(*)")
-	case e.flag("distinct") && !distinct:
-		cure := "add the column to GROUP BY: one row per value, which the view's readers can count; or write histogram(x) " +
-			"AS h with distinct_max, whose keys are the different values, and compute it in serve.columns from " +
-			"jsonb_object_keys(h)"
-		c.refused.add(at, named(name, "DISTINCT inside an aggregate cannot be merged"), cure)
+	case keepsValues(function):
+		c.refused.add(at, named(name, f+"() stores the values themselves, and distinct_max does not limit how many"),
+			distinctCure(f))
 	}
-	if len(e.child("order_bys").list("orders")) > 0 {
-		cause, cure := "ORDER BY inside "+f+"() changes nothing", "remove it"
-		if form := formOf(canonical(f)); form.ties {
-			cause, cure = f+"() uses the order of records in the log and ignores ORDER BY", "write arg_min(x, y) or "+
-				"arg_max(x, y)"
-		}
-		c.refused.add(at, named(name, cause), cure)
+	if e.flag("distinct") && !out.distinct {
+		c.refused.add(at, named(name, "DISTINCT inside "+f+"() cannot be merged"), "write histogram(x) AS h with "+
+			"distinct_max, whose keys are the different values, and compute it in serve.columns from jsonb_object_keys(h)")
 	}
+	c.takeOrders(e, out, name)
 	if e.flag("export_state") {
 		c.refused.add(at, named(name, "EXPORT_STATE cannot be served"), "remove it; kappactl keeps the states itself")
 	}
 	children := e.list("children")
-	function := canonical(f)
 	if len(children) > arguments(function) {
-		call := f + "(" + strings.Join([]string{"x", "y"}[:arguments(function)], ", ")
-		c.refused.add(at, named(name, call+", n) keeps a list, which cannot be merged"), "use "+call+")")
+		call := f + "(" + strings.Join([]string{"x", "y", "z"}[:arguments(function)], ", ")
+		c.refused.add(at, named(name, f+"() has too many arguments"), "use "+call+")")
 		return nil
 	}
 	for _, child := range children {
@@ -180,14 +180,17 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	if filter := e.child("filter"); filter != nil {
 		c.expression(filter, name)
 	}
-	return &call{function: function, node: e, form: formOf(function), distinct: distinct}
+	return out
 }
 
 // distinctCure returns the fix for DISTINCT in an aggregate without distinct_max.
 func distinctCure(function string) string {
 	const add = "add distinct_max: 1000 to the job file (with more values than that the column is NULL)"
-	if function == "count" {
+	switch canonical(function) {
+	case "count":
 		return add + ", or write approx_count_distinct(x)"
+	case "median", "quantile_cont", "quantile_disc":
+		return add + ", or write approx_quantile(x, 0.5)"
 	}
 	return add
 }

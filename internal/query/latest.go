@@ -206,7 +206,7 @@ func (c *Compiled) orderValue(alias string) string {
 
 // latestOracle returns the latest row of each key that no tombstone deletes, from one pass. Its rows are those of the
 // query as written, over the records with a value. Only the keys of tombstones come from PARTIAL.
-func (c *Compiled) latestOracle() string {
+func (c *Compiled) latestOracle(audit bool) string {
 	var items, keys, same []string
 	for _, it := range c.rows.items {
 		items = append(items, "p."+ident(it.name)+" AS "+ident(it.name))
@@ -230,12 +230,16 @@ func (c *Compiled) latestOracle() string {
 	precedes := fmt.Sprintf("CASE WHEN %s THEN %s > %s ELSE d.%s > p.%[4]s END",
 		own, place("d", "offset"), place("p", "offset"), ident(timeAlias))
 	// The log can only be read once, so it is materialized.
+	top := c.topOracle(keys...)
+	if audit {
+		top = ""
+	}
 	return strings.Join([]string{
 		fmt.Sprintf("WITH _kappactl_log AS MATERIALIZED (%sSELECT * FROM %s),", c.prelude(), SourceRelation),
 		fmt.Sprintf("_kappactl_gone AS MATERIALIZED (%s),", deletes),
 		fmt.Sprintf("_kappactl_best AS (SELECT *, %s FROM (%s) AS p)", rank, rows),
 		fmt.Sprintf("SELECT %s FROM _kappactl_best AS p WHERE p._kappactl_rank = 1", strings.Join(items, ", ")),
 		fmt.Sprintf("AND NOT EXISTS (SELECT 1 FROM _kappactl_gone AS d WHERE %s AND %s)",
-			strings.Join(same, " AND "), precedes),
+			strings.Join(same, " AND "), precedes) + top,
 	}, " ")
 }

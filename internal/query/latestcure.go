@@ -63,8 +63,8 @@ func (c *compiler) distinctOn(node, m tree, other string) string {
 
 // qualified returns the fix for QUALIFY row_number() OVER (PARTITION BY keys ORDER BY time DESC) = 1.
 func (c *compiler) qualified(q tree, other string) string {
-	window := q.child("left")
-	if q.class() != classCompare || window.class() != classWindow || window.function() != "row_number" {
+	window := firstNumber(q, nil)
+	if window == nil {
 		return latestCure + other
 	}
 	return c.latestLines("remove QUALIFY", window.list("partitions"), window.list("orders"), other)

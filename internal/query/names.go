@@ -53,7 +53,7 @@ func (c *compiler) nameItems(ctx context.Context, list []tree) error {
 			return err
 		}
 		name := free.stored(validName(strings.TrimPrefix(text, "SELECT ")), "", i+1)
-		e["alias"] = name
+		e["alias"], c.rewritten = name, true
 		c.refused.warn(placeOf(e), fmt.Sprintf("the column has no name and is served as %q", name), "name it: … AS name")
 	}
 	return nil

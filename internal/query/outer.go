@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -132,24 +131,21 @@ func (c *compiler) reduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	list, groups, set := []any{}, []any{}, []any{}
+	list, groups, at := []any{}, []any{}, map[int]int{}
 	for i, it := range c.items {
 		e := it.node.clone()
 		e["alias"] = it.name
 		c.items[i].node = e
 		list = append(list, map[string]any(e))
-		if it.key {
+		if it.key && !it.grouping {
 			position := forms.one.clone()
 			strip(position)
-			position.child("value")["value"] = json.Number(fmt.Sprint(i + 1))
+			position.child("value")["value"] = number(i + 1)
+			at[i] = len(groups)
 			groups = append(groups, map[string]any(position))
-			set = append(set, json.Number(fmt.Sprint(len(set))))
 		}
 	}
-	c.node["select_list"], c.node["group_expressions"], c.node["group_sets"] = list, groups, []any{}
-	if len(groups) > 0 {
-		c.node["group_sets"] = []any{set}
-	}
+	c.node["select_list"], c.node["group_expressions"], c.node["group_sets"] = list, groups, c.groupSets(at)
 	c.node["aggregate_handling"], c.node["having"], c.node["modifiers"] = "STANDARD_HANDLING", nil, []any{}
 	return nil
 }
@@ -195,6 +191,9 @@ func (c *compiler) resolved(n tree, name string, depth int) tree {
 	if i := c.keyOf(n); i >= 0 {
 		return reference(c.items[i].name, n)
 	}
+	if isGrouping(n) && c.sets != nil {
+		return reference(c.groupingItem(n), n)
+	}
 	switch n.class() {
 	case classConstant:
 		return n
@@ -210,6 +209,10 @@ func (c *compiler) resolved(n tree, name string, depth int) tree {
 			c.unliftable(n, name)
 			return n
 		}
+	}
+	if n.class() == classFunction && c.functions[n.function()] == nil && !streamWindow(n.function()) {
+		c.unknownFunction(n, name)
+		return n
 	}
 	if n.class() == classFunction && c.aggregate(n) {
 		return reference(c.aggregateItem(n, name), n)
@@ -278,7 +281,7 @@ func (c *compiler) aliased(n tree) tree {
 
 // keysOnly reports whether an expression has columns and all of them are group keys.
 func (c *compiler) keysOnly(e tree, depth int) bool {
-	found, only := false, depth < maxLift
+	found, only := false, depth < maxLift && c.sets == nil // in some grouping sets keys are NULL
 	each(e, func(n tree) bool {
 		switch {
 		case n.class() == "" || !only:

@@ -124,17 +124,6 @@ func (c *compiler) withoutDistinct() {
 	c.node["modifiers"] = slices.DeleteFunc(modifiers, func(m any) bool { return asTree(m).kind() == modifierDistinct })
 }
 
-// dropOrder removes ORDER BY from a query of rows: a view has no order.
-func (c *compiler) dropOrder() {
-	for _, m := range c.node.list("modifiers") {
-		if m.kind() == modifierOrder {
-			c.warnOrder(m.list("orders"))
-		}
-	}
-	c.reduced = c.reduced || len(c.node.list("modifiers")) > 0
-	c.node["modifiers"] = []any{}
-}
-
 func (c *compiler) warnOrder(orders []tree) {
 	c.refused.warn(placeOf(orders[0].child("expression")), "a view has no order, so ORDER BY changes nothing",
 		"remove it, and order when reading the view")

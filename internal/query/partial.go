@@ -2,8 +2,6 @@ package query
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strings"
 )
 
@@ -11,18 +9,21 @@ import (
 func (c *compiler) partial(forms templates, states []*state, carried []tree) tree {
 	out := c.statement.clone()
 	node := out.child("node")
-	list, groups, set := []any{}, []any{}, []any{}
-	for _, it := range c.items {
+	list, groups, at := []any{}, []any{}, map[int]int{}
+	for i, it := range c.items {
 		if !it.key {
 			continue
 		}
 		e := it.node.clone()
 		e["alias"] = it.name
 		list = append(list, map[string]any(e))
+		if it.grouping {
+			continue
+		}
 		position := forms.one.clone()
-		position.child("value")["value"] = json.Number(fmt.Sprint(len(list)))
+		position.child("value")["value"] = number(len(list))
+		at[i] = len(groups)
 		groups = append(groups, map[string]any(position))
-		set = append(set, json.Number(fmt.Sprint(len(set))))
 	}
 	carry(node, carried)
 	for _, s := range states {
@@ -31,10 +32,7 @@ func (c *compiler) partial(forms templates, states []*state, carried []tree) tre
 		list = append(list, map[string]any(e))
 	}
 	node["select_list"], node["group_expressions"] = list, groups
-	node["group_sets"], node["aggregate_handling"] = []any{}, "STANDARD_HANDLING"
-	if len(groups) > 0 {
-		node["group_sets"] = []any{set}
-	}
+	node["group_sets"], node["aggregate_handling"] = c.groupSets(at), "STANDARD_HANDLING"
 	inline(node)
 	strip(out)
 	return out
@@ -99,6 +97,9 @@ func (c *compiler) oracle(ctx context.Context, carried []tree) (tree, error) {
 		}
 		e["alias"] = it.name
 		list[i] = map[string]any(e)
+	}
+	if err := c.someRecords(ctx, node); err != nil {
+		return nil, err
 	}
 	carry(node, carried)
 	inline(node)

@@ -15,6 +15,9 @@ const (
 
 // postgresText returns a DuckDB expression that writes a value of a DuckDB type in PostgreSQL's input syntax.
 func postgresText(value, duck string) string {
+	if list := listType(duck); list != duck {
+		value, duck = "CAST("+value+" AS "+list+")", list
+	}
 	text := "CAST(" + value + " AS VARCHAR)"
 	if element, isList := strings.CutSuffix(duck, "[]"); isList {
 		if pg, _ := resultType(duck); pg != "jsonb" {

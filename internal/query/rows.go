@@ -24,7 +24,8 @@ type rowQuery struct {
 	order   string   // serve.order_by, or empty
 	unnests bool     // a record may produce several rows
 	topic   string   // the topic; empty if there are several
-	written string   // of the latest of a key: PARTIAL without the additions that let tombstones pass
+	top     rowTop
+	written string // of the latest of a key: PARTIAL without the additions that let tombstones pass
 }
 
 // latest reports whether the latest row of each key is kept.
@@ -206,6 +207,11 @@ func (c *compiler) rowLayout() job.Layout {
 			})
 		}
 	}
+	var ties []string
+	for _, k := range l.Keys {
+		ties = append(ties, "s."+ident(k.Name))
+	}
+	l.Top = c.topClause(ties)
 	l.View = append(l.View, c.serveColumns(l)...)
 	c.checkRowKeep(l)
 	return l
@@ -279,7 +285,7 @@ func (c *Compiled) landRows() string {
 func (c *Compiled) rowOracle(audit bool) string {
 	var items []string
 	if c.rows.latest() {
-		return c.latestOracle()
+		return c.latestOracle(audit)
 	}
 	if audit {
 		place := "p." + ident(placeAlias)
@@ -294,5 +300,9 @@ func (c *Compiled) rowOracle(audit bool) string {
 	for _, it := range c.rows.items {
 		items = append(items, "p."+ident(it.name)+" AS "+ident(it.name))
 	}
-	return c.prelude() + "SELECT " + strings.Join(items, ", ") + " FROM (" + c.numbered(c.Partial) + ") AS p"
+	text := c.prelude() + "SELECT " + strings.Join(items, ", ") + " FROM (" + c.numbered(c.Partial) + ") AS p"
+	if audit {
+		return text
+	}
+	return text + c.topOracle("p."+ident(placeAlias), "p."+ident(nthAlias))
 }

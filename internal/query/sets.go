@@ -9,10 +9,28 @@ import (
 // count is exact; beyond it the standard error is 1 / sqrt(hashes - 2), about 3 %.
 const hashes = 1024
 
-// distinctForm returns the form of count(DISTINCT x) with at most limit values. It stores the least limit + 1 values,
-// sorted; the extra one shows that there are more. The least values of a union are among the least of its parts, so
-// parts can be cut.
-func distinctForm(function string, limit int) *form {
+// distinctFunction reports whether an aggregate can be computed over different values.
+func distinctFunction(function string) bool {
+	switch function {
+	case "count", "sum", "avg", "list", "string_agg":
+		return true
+	}
+	return spread(function) || bagFunction(function)
+}
+
+// spread reports whether a function is a spread of one variable.
+func spread(function string) bool {
+	switch function {
+	case "var_pop", "var_samp", "stddev_pop", "stddev_samp":
+		return true
+	}
+	return false
+}
+
+// distinctForm returns the form of an aggregate of different values, at most limit. It stores the least limit + 1
+// values, sorted; the extra one shows that there are more. The least values of a union are among the least of its parts,
+// so parts can be cut. duck is the type of the values, descending the order of a list.
+func distinctForm(function string, limit int, duck, separator string, descending bool) *form {
 	out := &form{
 		stored: fmt.Sprintf("up to %d values", limit),
 		finish: fmt.Sprintf("CASE WHEN cardinality({__set}) <= %d THEN cardinality({__set})::bigint END", limit),
@@ -21,14 +39,54 @@ func distinctForm(function string, limit int) *form {
 	}
 	some := fmt.Sprintf("CASE WHEN cardinality({__set}) BETWEEN 1 AND %d THEN ", limit)
 	few := fmt.Sprintf("CASE WHEN count(DISTINCT x) <= %d THEN ", limit)
-	switch function {
-	case "sum":
-		out.finish = some + "(SELECT sum(u.v) FROM unnest({__set}) AS u(v))::numeric END"
-		out.oracle = few + "sum(DISTINCT x) END"
-	case "avg":
-		out.finish = some + "(SELECT sum(u.v) FROM unnest({__set}) AS u(v))::double precision / cardinality({__set}) END"
-		out.oracle = few + "CAST(CAST(sum(DISTINCT x) AS VARCHAR) AS DOUBLE) / count(DISTINCT x) END"
+	const values = " FROM unnest({__set}) AS u(v))"
+	how := ""
+	if descending {
+		how = " DESC"
 	}
+	switch {
+	case (function == "sum" || function == "avg") && doubles(duck):
+		total := doubleTotal(function)
+		sum := "(SELECT coalesce(sum(u.v::double precision * " + doubleDown() + "::double precision), 0)" + values
+		out.finish = some + strings.NewReplacer("{__s}", sum, "{__n}", "cardinality({__set})").Replace(total.finish) + " END"
+		out.oracle, out.approx = few+function+"(DISTINCT x) END", true
+	case function == "sum":
+		out.finish = some + "(SELECT sum(u.v)" + values + "::numeric END"
+		out.oracle = few + "sum(DISTINCT x) END"
+	case function == "avg":
+		out.finish = some + "(SELECT sum(u.v)" + values + "::double precision / cardinality({__set}) END"
+		out.oracle = few + "CAST(CAST(sum(DISTINCT x) AS VARCHAR) AS DOUBLE) / count(DISTINCT x) END"
+	case spread(function):
+		out.finish = some + "(SELECT " + function + "(u.v::text::numeric)::double precision" + values + " END"
+		out.oracle, out.approx = few+function+"(DISTINCT x) END", true
+	case function == "string_agg":
+		pg, _ := resultType(duck)
+		out.finish = fmt.Sprintf("%s(SELECT string_agg(u.v::text, %s ORDER BY %s%s)%s END", some, literal(separator),
+			collated("u.v", pg), how, values)
+		out.oracle = fmt.Sprintf("%sstring_agg(DISTINCT x, %s ORDER BY x%s) END", few, literal(separator), how)
+	}
+	return out
+}
+
+// collated returns a value of a PostgreSQL type as DuckDB compares it.
+func collated(v, pg string) string {
+	if textual(pg) {
+		return v + collateC
+	}
+	return v
+}
+
+// distinctList returns the form of list(DISTINCT x). NULL is one of the values.
+func distinctList(limit int, duck string, descending, nullsFirst bool) *form {
+	out := distinctForm("count", limit, duck, "", false)
+	out.listed = true
+	out.parts = append(out.parts, part{suffix: "__null", value: "bool_or(x IS NULL)", merge: mergeMax})
+	pg, _ := resultType(duck)
+	how := listOrder{desc: descending, nullsFirst: nullsFirst}.how()
+	all := "({__set} || CASE WHEN {__null} THEN ARRAY[NULL::" + pg + "] ELSE '{}' END)"
+	out.finish = fmt.Sprintf("CASE WHEN cardinality({__set}) <= %d AND cardinality(%s) > 0 THEN ARRAY(SELECT u.v FROM "+
+		"unnest(%[2]s) AS u(v) ORDER BY %[3]s%[4]s) END", limit, all, collated("u.v", pg), how)
+	out.oracle = fmt.Sprintf("CASE WHEN count(DISTINCT x) <= %d THEN list(DISTINCT x ORDER BY x%s) END", limit, how)
 	return out
 }
 

@@ -178,7 +178,7 @@ func (c *compiler) above() []string {
 	case distinct && len(c.spec.Serve.Key) == 0:
 		return []string{modifierOrder, modifierLimit, modifierDistinct}
 	}
-	return []string{modifierOrder}
+	return []string{modifierOrder, modifierLimit}
 }
 
 // modifiers refuses clauses that depend on more than one row, except those allowed. what names the SELECT in the

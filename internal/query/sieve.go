@@ -75,6 +75,7 @@ func (c *compiler) tried(statement tree) ([]tree, bool) {
 	var out []tree
 	for _, it := range c.items {
 		switch {
+		case it.grouping:
 		case it.call == nil:
 			out = append(out, it.node)
 		case it.call.node.child("filter") != nil:

@@ -16,6 +16,9 @@ func momentForm(function string, types []string) *form {
 		}
 	}
 	exact := len(of) > 0 && len(of) == len(types)
+	if higher(function) {
+		return higherForm(function, of)
+	}
 	switch {
 	case momentFinish(function, spreadSums{}) == "":
 		return nil

@@ -21,6 +21,8 @@ const (
 	mergeSet    merge = "set"    // the least different values of two sorted sets, up to limit
 	mergeCounts merge = "counts" // counts by name, added; those of the least names, up to limit if there is one
 
+	mergeList merge = "list" // the first entries of two sorted lists, up to limit
+
 	mergeProduct merge = "product" // a sum of products of distances from two means; with: n, mean, mean
 )
 
@@ -31,8 +33,9 @@ type state struct {
 	merge merge
 	with  []string // other states that the merge reads
 	limit int
-	place bool  // the place of a record in the log: a STRUCT in DuckDB, a text in PostgreSQL (place.go)
-	of    *item // the first column that needs it
+	order string // of a list of entries
+	place bool   // the place of a record in the log: a STRUCT in DuckDB, a text in PostgreSQL (place.go)
+	of    *item  // the first column that needs it
 
 	duck string // DuckDB type, known after PARTIAL was described
 	pg   string
@@ -69,6 +72,8 @@ func (s *state) combine() string {
 		return s.combineSet()
 	case mergeCounts:
 		return s.combineCounts()
+	case mergeList:
+		return s.combineList()
 	default:
 		return t + " + " + e
 	}
@@ -92,6 +97,8 @@ func (s *state) aggregate() string {
 		return s.aggregateSet()
 	case mergeCounts:
 		return s.aggregateCounts()
+	case mergeList:
+		return s.aggregateList()
 	default:
 		return fmt.Sprintf("coalesce(sum(%s), 0)::%s", s.column("e"), s.pg)
 	}

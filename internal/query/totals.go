@@ -117,9 +117,12 @@ const (
 	negligible = "1e-305"
 )
 
+// doubleDown returns 2^-40 in digits.
+func doubleDown() string { return strconv.FormatFloat(math.Ldexp(1, -doubleShift), 'g', -1, 64) }
+
 // doubleTotal returns the form of a total or mean of doubles. A result too large for a double is Infinity.
 func doubleTotal(function string) *form {
-	down, up := strconv.FormatFloat(math.Ldexp(1, -doubleShift), 'g', -1, 64), strconv.FormatInt(1<<doubleShift, 10)
+	down, up := doubleDown(), strconv.FormatInt(1<<doubleShift, 10)
 	most := strconv.FormatFloat(math.Ldexp(math.MaxFloat64, -doubleShift), 'g', -1, 64)
 	back := func(x string) string {
 		return fmt.Sprintf("CASE WHEN abs(%[1]s) <= %[2]s THEN %[1]s * %[3]s "+

@@ -288,3 +288,6 @@ func (s *Session) columns(ctx context.Context, text string) ([]column, error) {
 	}
 	return out, nil
 }
+
+// number returns a whole number as in a parse tree.
+func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/kappactl/kappactl/internal/job"
@@ -78,6 +79,7 @@ func splitType(t string) (base, args string) {
 
 // resultType returns the PostgreSQL type, as format_type prints it, that can hold every value of a DuckDB type.
 func resultType(duck string) (pg string, ok bool) {
+	duck = listType(duck)
 	if element, isList := strings.CutSuffix(duck, "[]"); isList {
 		if pg, ok := scalarType(element); ok && pg != "jsonb" {
 			return pg + "[]", true
@@ -89,6 +91,18 @@ func resultType(duck string) (pg string, ok bool) {
 		return "jsonb", true
 	}
 	return scalarType(duck)
+}
+
+// fixedSize matches the size of DuckDB's arrays of a fixed size.
+var fixedSize = regexp.MustCompile(`\[[0-9]+\]`)
+
+// listType returns the type of lists for arrays of a fixed size, which are stored alike; other types are returned as they
+// are.
+func listType(duck string) string {
+	if !strings.HasSuffix(duck, "]") {
+		return duck
+	}
+	return fixedSize.ReplaceAllString(duck, "[]")
 }
 
 func scalarType(duck string) (pg string, ok bool) {
@@ -128,6 +142,14 @@ func scalarType(duck string) (pg string, ok bool) {
 		return "uuid", true
 	case "JSON":
 		return "jsonb", true
+	case "ENUM", `"NULL"`:
+		return "text", true
+	case "BIGNUM":
+		return "numeric", true
+	case "BIT":
+		return "bit varying", true
+	case "TIME WITH TIME ZONE":
+		return "time with time zone", true
 	default:
 		return "", false
 	}
@@ -138,14 +160,6 @@ func typeCure(duck string) string {
 	switch {
 	case duck == "TIMESTAMP_NS":
 		return "cast it to TIMESTAMP: PostgreSQL keeps microseconds"
-	case strings.HasPrefix(duck, "ENUM"):
-		return "cast it to VARCHAR"
-	case duck == "TIME WITH TIME ZONE":
-		return "cast it to TIME or use a TIMESTAMP WITH TIME ZONE"
-	case duck == "BIGNUM":
-		return "cast it to HUGEINT or DECIMAL(38, s)"
-	case duck == `"NULL"`, duck == "NULL":
-		return "give it a type: CAST(NULL AS VARCHAR)"
 	default:
 		return "cast it to VARCHAR"
 	}
@@ -158,6 +172,8 @@ func keyProblem(duck, pg string) (cause, cure string) {
 		return "PostgreSQL does not keep " + duck +
 				" as it is (order and repetition of fields are lost), so it cannot be a key",
 			"take the fields out that you group by, or cast it to VARCHAR"
+	case "time with time zone", "time with time zone[]":
+		return "two different values of TIME WITH TIME ZONE can be equal, so it cannot be a key", "cast it to TIME or VARCHAR"
 	case "interval", "interval[]":
 		return "two different INTERVAL values can be equal in PostgreSQL (1 month and 30 days), so it cannot be a key",
 			"use a number of seconds: epoch(x)"
@@ -194,5 +210,9 @@ func stored(pg string) string {
 
 // comparable reports whether PostgreSQL can merge min and max of a DuckDB type with the same order.
 func comparable(duck, pg string) bool {
-	return pg != "jsonb" && pg != "interval" && !strings.HasSuffix(pg, "[]") && duck != "JSON"
+	switch pg {
+	case "jsonb", "interval", "bit varying", "time with time zone":
+		return false
+	}
+	return !strings.HasSuffix(pg, "[]") && duck != "JSON" && !strings.HasPrefix(duck, "ENUM")
 }

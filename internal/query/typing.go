@@ -45,7 +45,7 @@ func (c *compiler) typeForms(ctx context.Context) error {
 	node := statement.child("node")
 	var list []any
 	for _, it := range c.items {
-		if it.key { // arguments may name it
+		if it.key && !it.grouping { // arguments may name it
 			e := it.node.clone()
 			e["alias"] = it.name
 			list = append(list, map[string]any(e))
@@ -56,7 +56,7 @@ func (c *compiler) typeForms(ctx context.Context) error {
 		if it.call == nil {
 			continue
 		}
-		for _, child := range it.node.list("children") {
+		for _, child := range it.call.typed() {
 			e := child.clone()
 			e["alias"] = fmt.Sprintf("%sargument_%d", ownPrefix, len(list))
 			list = append(list, map[string]any(e))
@@ -84,19 +84,51 @@ func (c *compiler) typeForms(ctx context.Context) error {
 		for range it.node.list("children") {
 			it.call.types, described = append(it.call.types, described[0].typ), described[1:]
 		}
+		for range it.call.orders {
+			it.call.orderTypes, described = append(it.call.orderTypes, described[0].typ), described[1:]
+		}
 		c.typeForm(it)
 	}
 	return nil
 }
 
+// typed returns the expressions of a call whose types decide about its form: its arguments and the terms of ORDER BY.
+func (c call) typed() []tree {
+	out := c.node.list("children")
+	for _, o := range c.orders {
+		out = append(out, o.child("expression"))
+	}
+	return out
+}
+
 // distinctCall returns the form of an aggregate of different values.
 func (c *compiler) distinctCall(it item) *form {
-	_, exact := fixedType(it.call.types[0])
-	if it.call.function != "count" && !exact {
-		c.refused.add(it.at, named(it.name, it.call.function+"(DISTINCT x) is for whole numbers and decimals"),
-			"cast x to DECIMAL")
+	call, duck, limit := it.call, it.call.types[0], c.spec.DistinctMax
+	pg, _ := resultType(duck)
+	f := call.function
+	if (f == "sum" || f == "avg" || spread(f)) && !numeric(pg) {
+		c.refused.add(it.at, named(it.name, f+"(DISTINCT x) is for numbers"), "cast x to DECIMAL")
 	}
-	return distinctForm(it.call.function, c.spec.DistinctMax)
+	descending, nullsFirst := false, false
+	if len(call.orders) > 0 {
+		how := direction(call.orders[0])
+		descending, nullsFirst = strings.HasPrefix(how, "DESC"), strings.HasSuffix(how, "FIRST")
+		same := call.orders[0].child("expression").signature("") == it.node.list("children")[0].signature("")
+		if len(call.orders) > 1 || !same {
+			c.refused.add(it.at, named(it.name, f+"(DISTINCT x) can be ordered by x only"), "write ORDER BY x")
+		}
+	}
+	if f == "string_agg" && duck != "VARCHAR" {
+		c.refused.add(it.at, named(it.name, "string_agg(DISTINCT x) is for texts"), "cast x to VARCHAR")
+	}
+	if f == "list" {
+		return distinctList(limit, duck, descending, nullsFirst)
+	}
+	separator := ","
+	if len(call.types) == 2 {
+		separator = call.separator
+	}
+	return distinctForm(f, limit, duck, separator, descending)
 }
 
 // typeForm chooses the form of a call whose types are known.
@@ -104,7 +136,7 @@ func (c *compiler) typeForm(it item) {
 	call := it.call
 	switch {
 	case len(call.types) == 0:
-	case call.distinct:
+	case call.distinct && !bagFunction(call.function):
 		call.form = c.distinctCall(it)
 	case call.function == "sum" || call.function == "avg":
 		call.form = totalForm(call.function, call.types[0])
@@ -115,8 +147,15 @@ func (c *compiler) typeForm(it item) {
 	case call.function == "approx_quantile":
 		call.form = quantileForm(call.quantile)
 	default:
+		if form := c.collectForm(it); form != nil {
+			call.form = form
+			return
+		}
 		if form := momentForm(call.function, call.types); form != nil {
 			call.form = form
+		} else if higher(call.function) {
+			c.refused.add(it.at, named(it.name, call.function+" is for whole numbers and decimals of up to 19 digits"),
+				"cast x to DECIMAL(18, 6)")
 		}
 	}
 	hashed := call.function == "histogram" || call.function == "approx_count_distinct"
@@ -146,6 +185,9 @@ func (c *compiler) typeItems(ctx context.Context) error {
 	for i := range c.items {
 		c.items[i].duck, c.items[i].asked = outputs[i].typ, outputs[i].typ
 		c.typeItem(&c.items[i])
+	}
+	if c.rows != nil {
+		c.typeTop()
 	}
 	return nil
 }
@@ -195,7 +237,11 @@ func (c *compiler) typeItem(it *item) {
 
 // typeCall refuses an aggregate over values that PostgreSQL merges differently.
 func (c *compiler) typeCall(it *item) {
-	switch f := it.call.function; f {
+	f := it.call.function
+	if it.call.form.listed {
+		return
+	}
+	switch f {
 	case "sum":
 		if strings.HasPrefix(it.pg, "numeric") {
 			it.pg = "numeric"

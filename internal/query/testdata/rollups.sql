@@ -195,3 +195,27 @@ SELECT url, bool_and(DISTINCT ok) AS b FROM source GROUP BY url
 SELECT url, sem(duration_ms) AS s FROM source GROUP BY url
 -- totals of different values
 SELECT url, sum(DISTINCT small % 3) AS s, avg(DISTINCT CASE WHEN ok THEN 1.5 ELSE 2.25 END) AS a, count(DISTINCT small % 3) AS n, sum(DISTINCT small % 3) / count(*) AS r, regr_avgx(price, small % 10) AS mean, sem(small % 10) AS e FROM source GROUP BY url
+-- medians
+SELECT ok, median(small % 3) AS a, median(price % 2) AS p, median(CAST(small % 3 AS float8)) AS d, median(DATE '2020-01-01' + small % 3) AS day, median(CAST(small % 3 AS VARCHAR)) AS t, median(DISTINCT small % 3) AS u FROM source GROUP BY ok
+-- quantiles of the values themselves
+SELECT quantile_cont(small % 3, 0.3) AS a, quantile(small % 3, 0.9) AS c, quantile_cont(CAST(small % 3 AS DECIMAL(9,3)), [0.1, 0.5, 0.77]) AS p, percentile_cont(0.2) WITHIN GROUP (ORDER BY small % 3 DESC) AS w, mad(small % 3) AS m, entropy(small % 3) AS e FROM source
+-- lists
+SELECT url, list(small) FILTER (WHERE small < 3) AS l, string_agg(user_id, '; ' ORDER BY small DESC, user_id) AS s, array_agg(DISTINCT small % 3 ORDER BY small % 3 DESC) AS d, string_agg(DISTINCT CAST(small % 3 AS VARCHAR), '' ORDER BY CAST(small % 3 AS VARCHAR)) AS t FROM source GROUP BY url
+-- the greatest few
+SELECT url, max(small, 3) AS a, min(user_id, 2) AS b, list([small]) AS n FROM source GROUP BY url
+-- values of several parts
+SELECT url, max([small, 1]) AS a, min({'a': small, 'b': user_id}) AS b, max({'a': price, 'c': {'d': ok}}) AS c FROM source GROUP BY url
+-- values in an order of their own
+SELECT url, first(user_id ORDER BY small, user_id) AS f, last(user_id ORDER BY small, user_id) AS l, any_value(price ORDER BY small DESC, price) AS a FROM source GROUP BY url
+-- sums around means
+SELECT ok, regr_count(small, price) AS n, regr_sxx(small % 10, price % 10) AS xx, regr_syy(small % 10, price % 10) AS yy, regr_sxy(small % 10, price % 10) AS xy, sum(DISTINCT CAST(small % 3 AS float8) / 4) AS d, stddev(DISTINCT small % 3) AS s FROM source GROUP BY ok
+-- grouping sets
+SELECT url, small % 3 AS m, grouping(url) AS g, count(*) AS n, sum(duration_ms % 10) AS s FROM source GROUP BY CUBE (url, m)
+-- third and fourth powers
+SELECT ok, kurtosis(small % 9) AS a, skewness(CAST(small % 9 AS DECIMAL(9,2))) AS b FROM source GROUP BY ok
+-- the latest row of a key
+SELECT DISTINCT ON (url) url, small, price FROM source ORDER BY url, small DESC, user_id
+-- unnest in FROM
+SELECT t.i AS i, s.url, count(*) AS n FROM source s, unnest([s.small % 3, 2, NULL]) AS t(i) WHERE t.i IS NOT NULL GROUP BY ALL
+-- total of BIGNUM and a key of type ENUM
+SELECT CASE WHEN ok THEN 'a' ELSE 'b' END::ENUM('a', 'b') AS e, [small % 3, 1]::SMALLINT[2] AS a, sum(duration_ms::BIGNUM) AS s, count(*) AS n FROM source GROUP BY ALL
