@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ type checkOptions struct {
 	seed         uint64
 	rounds       int  // random splits; 0: the default of mergecheck
 	requireMerge bool // fail if the merge check does not run
+	fix, write   bool // print or write the fixed job file
 }
 
 func newCheck(a *app, run func(context.Context, checkOptions) error) *cobra.Command {
@@ -37,12 +39,22 @@ random splits; --seed repeats those of an earlier run. A result that differs end
 
 PostgreSQL also parses the SQL in serve and checks, without running it; SQL that can never run ends with exit code 2.
 
+--fix prints the job file with everything that kappactl changes in the query or needs beside it: the columns of a star, names of
+columns, the latest row of a key as an aggregation, unnest in FROM as a subquery, and distinct_max. It checks nothing else and
+connects to nothing. --write writes it to FILE; comments outside the query are kept.
+
 Without a database the merge check is reported as not run. --require-merge-check makes that a failure.
 
 FILE is a job file, a folder of job files, or - for standard input. Its variables, ${NAME}, get their values by --set, --vars or the environment.`,
-		Example: "  kappactl check examples/pageviews.yaml\n  kappactl check examples/pageviews.yaml --require-merge-check --seed 42\n  kappactl check jobs/",
+		Example: "  kappactl check examples/pageviews.yaml\n  kappactl check examples/pageviews.yaml --require-merge-check --seed 42\n  kappactl check jobs/\n  kappactl check orders.yaml --fix --write",
 		Args:    several,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.write && !o.fix:
+				return usage(cmd, "--write needs --fix")
+			case o.write && slices.Contains(args, standardInput):
+				return usage(cmd, "--write cannot write to standard input: name the file")
+			}
 			if !cmd.Flags().Changed("seed") {
 				o.seed = uint64(a.sys.Now().UnixNano()) % 1_000_000 //nolint:gosec // after 1970
 			}
@@ -50,6 +62,9 @@ FILE is a job file, a folder of job files, or - for standard input. Its variable
 			return files.each(cmd.Context(), func(ctx context.Context, a *app, path string) error {
 				o := o
 				o.app, o.file.path = a, path
+				if o.fix {
+					return runFix(ctx, o)
+				}
 				return run(ctx, o)
 			})
 		},
@@ -57,6 +72,8 @@ FILE is a job file, a folder of job files, or - for standard input. Its variable
 	o.file.flags(cmd.Flags())
 	cmd.Flags().Uint64Var(&o.seed, "seed", 0, "repeat the random splits of the run that printed this `NUMBER`")
 	cmd.Flags().BoolVar(&o.requireMerge, "require-merge-check", false, "fail if the merge check cannot run")
+	cmd.Flags().BoolVar(&o.fix, "fix", false, "print the job file with everything that kappactl changes in the query")
+	cmd.Flags().BoolVarP(&o.write, "write", "w", false, "with --fix, write it to FILE instead of printing it")
 	return cmd
 }
 
@@ -145,7 +162,7 @@ func (r checkResult) rewrite() string {
 	if len(rounded) > 0 {
 		return "in the query, cast what " + strings.Join(rounded, ", ") + " is computed from to DECIMAL, which is exact"
 	}
-	return "in the query, replace the aggregates of the columns that differ (docs/queries.md lists those that merge exactly)"
+	return "in the query, replace the aggregates of the columns that differ (docs/query-costs.md lists those that merge exactly)"
 }
 
 func (r checkResult) print(w io.Writer, style render.Style) error {
