@@ -109,7 +109,11 @@ func TestServeSaysThatItIsReadyAndDrainsWhenToldToStop(t *testing.T) {
 	_, dsn := pgtest.New(t)
 	settings := []string{"--dsn", dsn, "--brokers", strings.Join(kafkatest.Fake(t), ",")}
 	agent, user := &flow{t: t, config: settings}, &flow{t: t, config: settings}
-	agent.start("serve", "--http", "127.0.0.1:0", "--log", "json", "--lease", "2s")
+	file := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(file, []byte("contexts: {here: {}}\nagent: {lease: 2s}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	agent.start("serve", "--http", "127.0.0.1:0", "--log", "json", "--config", file)
 	agent.errs.await(t, `"msg":"agent works"`)
 	address := regexp.MustCompile(`"http":"([^"]+)"`).FindStringSubmatch(agent.errs.String())
 	if status, body := get(t, address[1], "/readyz"); status != 200 {

@@ -147,7 +147,7 @@ func TestStackFlags(t *testing.T) {
 }
 
 func TestSettingsFlagsReachTheSettings(t *testing.T) {
-	_, a, err := parsed(t, newServe, "--brokers", "h:1,h:2", "--dsn", "host=h", "--lease", "2s", "--http", "127.0.0.1:0", "--log", "json")
+	_, a, err := parsed(t, newServe, "--brokers", "h:1,h:2", "--dsn", "host=h", "--replays", "3", "--http", "127.0.0.1:0", "--log", "json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,8 +155,8 @@ func TestSettingsFlagsReachTheSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []any{s.Brokers, string(s.DSN), s.Agent.Lease, s.HTTP, s.Agent.Log}
-	if diff := cmp.Diff([]any{[]string{"h:1", "h:2"}, "host=h", 2 * time.Second, "127.0.0.1:0", "json"}, got); diff != "" {
+	got := []any{s.Brokers, string(s.DSN), s.Agent.Replays, s.HTTP, s.Agent.Log}
+	if diff := cmp.Diff([]any{[]string{"h:1", "h:2"}, "host=h", 3, "127.0.0.1:0", "json"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

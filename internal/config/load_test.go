@@ -274,12 +274,12 @@ func TestPasswordBelongsToItsConnection(t *testing.T) {
 }
 
 func TestAShortLeaseGetsFittingHeartbeats(t *testing.T) {
-	s := load(t, config.Flags{"lease": "1s"}, world(t, nil))
+	s := load(t, nil, world(t, map[string]string{"KAPPACTL_LEASE": "1s"}))
 	if s.Agent.Heartbeat >= s.Agent.Lease/2 {
 		t.Errorf("heartbeat %s for a lease of %s", s.Agent.Heartbeat, s.Agent.Lease)
 	}
-	_, err := config.Load(config.Flags{"lease": "1s", "heartbeat": "2s"}, world(t, nil))
-	if err == nil || !strings.Contains(err.Error(), "--heartbeat") {
-		t.Errorf("got %v, want a refusal that names the flag", err)
+	_, err := config.Load(nil, world(t, map[string]string{"KAPPACTL_LEASE": "1s", "KAPPACTL_HEARTBEAT": "2s"}))
+	if err == nil || !strings.Contains(err.Error(), "KAPPACTL_HEARTBEAT") {
+		t.Errorf("got %v, want a refusal that names the variable", err)
 	}
 }

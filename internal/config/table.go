@@ -180,17 +180,17 @@ func agentTable(s *Settings) []Setting {
 			value: count(&a.Replays, 64),
 		},
 		{
-			Name: "agent.lease", Flag: "lease", Env: "KAPPACTL_LEASE", Default: "10s", Serve: true,
+			Name: "agent.lease", Env: "KAPPACTL_LEASE", Default: "10s", Serve: true,
 			Usage: "`DURATION` of a lease: after it other agents take over", value: duration(&a.Lease, 500*time.Millisecond, 10*time.Minute),
 		},
 		{
-			Name: "agent.heartbeat", Flag: "heartbeat", Env: "KAPPACTL_HEARTBEAT", Serve: true,
+			Name: "agent.heartbeat", Env: "KAPPACTL_HEARTBEAT", Serve: true,
 			Usage: "`DURATION` between two heartbeats", value: duration(&a.Heartbeat, 50*time.Millisecond, 4*time.Second),
 			// A short lease, as tests set it, needs heartbeats that fit into it.
 			Default: "1s, at most a third of the lease", fill: func(Env) { a.Heartbeat = min(time.Second, a.Lease/3) },
 		},
 		{
-			Name: "agent.poll", Flag: "poll", Env: "KAPPACTL_POLL", Default: "500ms", Serve: true,
+			Name: "agent.poll", Env: "KAPPACTL_POLL", Default: "500ms", Serve: true,
 			Usage: "`DURATION` between two queries for work", value: duration(&a.Poll, 20*time.Millisecond, time.Minute),
 		},
 		{

@@ -138,8 +138,8 @@ type agent struct {
 // serve starts an agent and ends it with the test.
 func (w *world) serve(extra ...string) *agent {
 	w.t.Helper()
-	cmd := exec.Command(w.bin, "serve", "--lease", "1s", "--http", "127.0.0.1:0")
-	cmd.Env, cmd.Dir = w.env(extra...), w.dir
+	cmd := exec.Command(w.bin, "serve", "--http", "127.0.0.1:0")
+	cmd.Env, cmd.Dir = w.env(append([]string{"KAPPACTL_LEASE=1s"}, extra...)...), w.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	a := &agent{w: w, cmd: cmd, log: &transcript{}, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = a.log, a.log
