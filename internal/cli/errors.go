@@ -103,6 +103,7 @@ func explain(ctx context.Context, err error) failure {
 	case errors.Is(cause, errTimeout):
 		f.Code, f.Causes = job.ExitTimeout, []string{timeoutCause(err)}
 		_, f.Next = unreachable(err, f) // what did not answer in time is a thing to look at
+		f.Next = cmp.Or(f.Next, "the same command with a longer --timeout")
 	default:
 		f.Code, f.Next = unreachable(err, f)
 	}

@@ -35,7 +35,7 @@ func TestErrorsHaveTheirExitCodes(t *testing.T) {
 		"refusal":              {going, fmt.Errorf("stage a: %w", &job.Refusal{Code: 6, Cause: "taken"}), 6, "error: taken\n"},
 		"refusal, interrupted": {ended(errInterrupted), &job.Refusal{Code: 7, Cause: "gap"}, 7, "gap"},
 		"interrupted":          {ended(errInterrupted), boom, 130, "interrupted"},
-		"timed out":            {ended(errTimeout), fmt.Errorf("read: %w", context.DeadlineExceeded), 4, "error: timed out\n"},
+		"timed out":            {ended(errTimeout), fmt.Errorf("read: %w", context.DeadlineExceeded), 4, "error: timed out\nnext: the same command with a longer --timeout\n"},
 		"timed out in an act":  {ended(errTimeout), boom, 4, "timed out: boom"},
 		"no database":          {going, &pg.ConnectError{Host: "h:1", Err: boom}, 11, "PostgreSQL at h:1"},
 		"no connection string": {going, &pg.ConnectError{Err: boom}, 2, "next: correct --dsn"},

@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 func TestWordsOfOtherToolsLeadToCommands(t *testing.T) {
@@ -71,5 +73,27 @@ func TestDebugLogsWhatIsDone(t *testing.T) {
 	if code := Run(context.Background(), sys, append([]string{"status", "--debug"}, f.config...)); code != job.ExitOK ||
 		!strings.Contains(errs.String(), "msg=settings") || !strings.Contains(errs.String(), "msg=statement") {
 		t.Errorf("exit %d: %s", code, errs)
+	}
+}
+
+func TestHistoryAndFlagsFitANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	err := printEvents(&b, render.Style{People: true, Width: 80}, []ledger.PastEvent{
+		{Job: "orders", Version: ptr("v12"), Kind: "rolled_back", By: "ana@laptop", DBRole: "kappactl", Message: strings.Repeat("word ", 20)},
+	}, true)
+	if err != nil || !strings.Contains(b.String(), "(by") {
+		t.Errorf("%v: %s", err, &b)
+	}
+	sys, out, _ := fakeSystem(nil)
+	sys.Width = 80
+	if code := Run(t.Context(), sys, []string{"deploy", "--help"}); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+	_, flags, _ := strings.Cut(out.String(), "\nFlags:\n")
+	for _, line := range append(strings.Split(b.String(), "\n"), strings.Split(flags, "\n")...) {
+		if utf8.RuneCountInString(line) > 80 {
+			t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
+		}
 	}
 }

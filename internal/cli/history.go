@@ -66,18 +66,30 @@ func who(e ledger.PastEvent) string {
 	return e.By + " (" + e.DBRole + ")"
 }
 
+// historyWidth is the width of a terminal that has room for who did it beside the message.
+const historyWidth = 100
+
 // printEvents is a table of events; jobs adds the column job.
 func printEvents(w io.Writer, style render.Style, events []ledger.PastEvent, jobs bool) error {
 	titles := []string{"at", "version", "event", "by", "message"}
+	narrow := style.People && style.Width > 0 && style.Width < historyWidth
+	if narrow {
+		titles = []string{"at", "version", "event", "message"}
+	}
 	if jobs {
 		titles = slices.Insert(titles, 1, "job")
 	}
 	t := render.NewTable(titles...)
 	for _, e := range events {
-		row := []render.Cell{
-			render.Text(e.At.Format(time.RFC3339)), render.Text(known(e.Version)), render.Text(string(e.Kind)), render.Text(cmp.Or(who(e), render.None)),
-			render.Text(strings.ReplaceAll(e.Message, "\n", " ")),
+		row := []render.Cell{render.Text(e.At.Format(time.RFC3339)), render.Text(known(e.Version)), render.Text(string(e.Kind))}
+		message := strings.ReplaceAll(e.Message, "\n", " ")
+		switch by := who(e); {
+		case !narrow:
+			row = append(row, render.Text(cmp.Or(by, render.None)))
+		case by != "":
+			message += " (by " + by + ")"
 		}
+		row = append(row, render.Text(message))
 		if jobs {
 			row = slices.Insert(row, 1, render.Text(string(e.Job)))
 		}

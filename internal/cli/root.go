@@ -129,7 +129,8 @@ readers use in one transaction. The old version stays warm for a one-command rol
 	root.SetIn(a.sys.In)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(wrongFlag)
-	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]",
+	usages := strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", max(0, a.sys.Width)))
+	root.SetUsageTemplate(strings.Replace(usages, "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]",
 		`{{if and .HasAvailableSubCommands (ne .UseLine (printf "%s COMMAND [flags]" .CommandPath))}}`+"\n  {{.CommandPath}} [command]", 1))
 	a.globalFlags(root)
 	for _, g := range commands(a) {
