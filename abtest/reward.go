@@ -2,7 +2,6 @@ package abtest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -50,21 +49,6 @@ const (
 	// mostReward bounds a reward, so that the sums of squares are numbers.
 	mostReward = 1e100
 )
-
-// ReadReward reads a reward from JSON. What is no reward is RewardInvalid when it is recorded.
-func ReadReward(text []byte) Reward {
-	var r Reward
-	if json.Unmarshal(text, &r) != nil {
-		return Reward{}
-	}
-	var given struct {
-		Value *float64 `json:"value"`
-	}
-	if json.Unmarshal(text, &given) != nil || given.Value == nil {
-		return Reward{}
-	}
-	return r
-}
 
 // valid reports whether the reward can count for an experiment with these settings, at a moment.
 func (r Reward) valid(s *job.Reward, now time.Time) bool {

@@ -154,9 +154,6 @@ func TestWhatIsNoRewardIsRefusedByItself(t *testing.T) {
 		{"7", "u\x00", 1, now},
 		{"8", "\xff", 1, now},
 		{"9", "u", 1, time.Time{}},
-		ReadReward([]byte(`{"event_id": "10", "subject": "u", "value": "1", "ts": "2026-01-01T00:00:00Z"}`)),
-		ReadReward([]byte(`{"event_id": "11", "subject": "u", "ts": "2026-01-01T00:00:00Z"}`)),
-		ReadReward([]byte(`[]`)),
 	}
 	codes := r.reports(append(bad, Reward{"12", "日本", 1, now})...)
 	for i := range bad {

@@ -58,6 +58,7 @@ func (r *Runner) Work() []agent.Work {
 	return []agent.Work{
 		{Name: "experiment request", Table: "kappactl.request", Open: asked, Held: asked, Run: r.Answer},
 		{Name: "experiment", Table: "kappactl.experiment", Open: needsWatch, Held: needsWatch, Run: r.Watch},
+		{Name: "ended experiment", Table: "kappactl.experiment", Open: needsCleaning, Held: needsCleaning, Run: r.Clean},
 	}
 }
 

@@ -30,6 +30,8 @@ type Status struct {
 	Arms       []Arm       `json:"arms"`
 	// SampleRatio compares how many subjects were recorded in each arm with its weight.
 	SampleRatio policy.Mismatch `json:"sample_ratio"`
+	// Comparison is nil for a run without rewards, guardrails and steps.
+	Comparison *Comparison `json:"comparison"`
 }
 
 // Arm is a version of an experiment.
@@ -103,7 +105,8 @@ func readStatus(ctx context.Context, tx *pg.Tx, name job.Name) (Status, error) {
 		}
 	}
 	out.SampleRatio = policy.SampleRatio(epochs)
-	return out, nil
+	out.Comparison, err = compared(ctx, tx, r)
+	return out, err
 }
 
 func readArms(ctx context.Context, tx *pg.Tx, r *row) ([]Arm, error) {

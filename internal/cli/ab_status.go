@@ -34,9 +34,10 @@ func (o *abLook) about(cmd *cobra.Command, run func(context.Context, abLook) err
 func newABStatus(a *app, run func(context.Context, abLook) error) *cobra.Command {
 	o := &abLook{app: a}
 	return o.about(&cobra.Command{
-		Use:     "status JOB",
-		Short:   "Show the experiment of a job",
-		Long:    "Show the newest experiment of a job: its arms, their weights and state, and how many subjects were recorded in each.",
+		Use:   "status JOB",
+		Short: "Show the experiment of a job",
+		Long: `Show the newest experiment of a job: its arms, their weights and state, how many subjects were recorded in each,
+what their rewards and guardrails say, and what the next look would decide.`,
 		Example: "  kappactl ab status pageviews",
 	}, run)
 }
@@ -71,11 +72,13 @@ func printExperiment(w io.Writer, style render.Style, s abtest.Status) error {
 	if err := t.Write(w, style); err != nil {
 		return err
 	}
-	if s.SampleRatio.Freedom == 0 && !s.SampleRatio.Impossible {
-		return nil
+	if s.SampleRatio.Freedom > 0 || s.SampleRatio.Impossible {
+		_, err = fmt.Fprintf(w, "sample ratio: p %s, chi-squared %s\n", figure(s.SampleRatio.P), figure(s.SampleRatio.ChiSquared))
 	}
-	_, err = fmt.Fprintf(w, "sample ratio: p %s, chi-squared %s\n", figure(s.SampleRatio.P), figure(s.SampleRatio.ChiSquared))
-	return err
+	if err != nil || s.Comparison == nil {
+		return err
+	}
+	return printFindings(w, style, *s.Comparison)
 }
 
 func newABDecisions(a *app, run func(context.Context, abLook) error) *cobra.Command {
