@@ -18,10 +18,21 @@ func (s S3) keys() *credentials.Credentials {
 		return credentials.New(&settingKeys{read: s.Keys})
 	}
 	all := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}}
-	if os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" { // AWS's own variable for machines without such a service
+	// AWS's own variable is for machines without such a service; the keys of a container come from another one.
+	if os.Getenv("AWS_EC2_METADATA_DISABLED") != "true" || inContainer() {
 		all = append(all, &credentials.IAM{Client: &http.Client{Timeout: 3 * time.Second}})
 	}
 	return credentials.NewChainCredentials(all)
+}
+
+// inContainer reports whether the environment names a service that gives the keys of a role to this container.
+func inContainer() bool {
+	for _, name := range []string{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE"} {
+		if os.Getenv(name) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // settingKeys are those of the settings.

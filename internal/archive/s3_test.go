@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -185,6 +186,41 @@ func TestKeysComeFromTheEnvironment(t *testing.T) {
 	var s3 *archive.S3Error
 	if !errors.As(err, &s3) || s3.Trouble != archive.TroubleCredentials || !strings.Contains(s3.Cause, "there are no credentials") {
 		t.Errorf("%v", err)
+	}
+}
+
+// The role of a container gives keys, and new ones once the endpoint has refused those that it gave before.
+func TestKeysComeFromTheRoleOfAContainer(t *testing.T) {
+	g := s3test.Start(t)
+	name, _ := g.Bucket(t)
+	var secret atomic.Value
+	secret.Store("the-old-one")
+	role := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "the-token" {
+			http.Error(w, "no", http.StatusForbidden)
+			return
+		}
+		_, _ = fmt.Fprintf(w, `{"Code": "Success", "AccessKeyId": %q, "SecretAccessKey": %q, "Expiration": %q}`,
+			s3test.AccessKey, secret.Load(), time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
+	}))
+	t.Cleanup(role.Close)
+	for _, v := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY", "AWS_SECRET_KEY"} {
+		t.Setenv(v, "")
+	}
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", role.URL)
+	t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "the-token")
+	s := g.S3()
+	s.Keys = nil
+	l := open(t, s, "s3://"+name)
+	var s3 *archive.S3Error
+	if err := l.Reach(t.Context()); !errors.As(err, &s3) || s3.Trouble != archive.TroubleCredentials {
+		t.Fatalf("a role with a wrong secret: %v", err)
+	}
+	secret.Store(s3test.Secret)
+	if err := l.Reach(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,14 +1,20 @@
 package e2e_test
 
 import (
+	"crypto/tls"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/kappactl/kappactl/internal/archive"
+	"github.com/kappactl/kappactl/internal/certtest"
 	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/s3test"
 )
 
 // TestArchiveInABucket: what people see of settings that are wrong, and a replay from the bucket that meets a damaged object.
@@ -77,4 +83,90 @@ func (w *world) archivedEnds(topic string) {
 		}
 		return true
 	})
+}
+
+// TestABucketByHostWithAPrivateCA: requests name the bucket in the host, and the roots of the settings vouch for the endpoint.
+func TestABucketByHostWithAPrivateCA(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Fake(t)
+	w := newWorld(t, brokers)
+	location, _ := w.inBucket()
+	files := certtest.Make(t, "client", s3test.Domain, "*."+s3test.Domain)
+	certificate, err := tls.LoadX509KeyPair(files.ServerCert, files.ServerKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked sync.Map
+	proxy := s3test.HostStyle(t, s3test.Start(t), certificate, func(name string) { asked.Store(name, true) })
+	w.vars = append(w.vars, "HTTPS_PROXY="+proxy, "NO_PROXY=127.0.0.1", "KAPPACTL_ARCHIVE_S3_ENDPOINT=https://"+s3test.Domain,
+		"KAPPACTL_ARCHIVE_S3_ADDRESSING=host", "KAPPACTL_ARCHIVE_LOCATION="+location)
+	for text, more := range map[string]string{
+		"set archive.s3.ca_file":        "KAPPACTL_ARCHIVE_S3_CA_FILE=" + files.OtherCA,
+		"is not trusted":                "NONE=",
+		"archive.s3.ca_file: ":          "KAPPACTL_ARCHIVE_S3_CA_FILE=" + filepath.Join(w.dir, "none.pem"),
+		"holds no certificate in PEM f": "KAPPACTL_ARCHIVE_S3_CA_FILE=" + files.ServerKey,
+	} {
+		right := w.vars
+		w.vars = slices.Concat(right, []string{more})
+		if got := w.run("doctor"); !strings.Contains(got.stdout, text) {
+			t.Errorf("doctor with %s, want %q:\n%s%s", more, text, got.stdout, got.stderr)
+		}
+		w.vars = right
+	}
+	w.vars = append(w.vars, "KAPPACTL_ARCHIVE_S3_CA_FILE="+files.CA)
+	topic := clicksTopic(t, brokers, 500)
+	w.serve()
+	if text := w.run("doctor").stdout; !strings.Contains(text, "archive.location\tok\t"+location) {
+		t.Errorf("doctor does not show the location:\n%s", text)
+	}
+	w.ok("deploy", w.archivedAt(location, topic))
+	w.archivedUpTo(topic, 500)
+	var v verifiedArchive
+	if w.into(&v, "archive", "verify", topic, "--orphans"); !v.OK || v.Records != 500 || len(v.Orphans) > 0 {
+		t.Errorf("%+v", v)
+	}
+	bucket := strings.Split(strings.TrimPrefix(location, "s3://"), "/")[0]
+	if _, ok := asked.Load(bucket + "." + s3test.Domain + ":443"); !ok {
+		t.Error("no request named the bucket in its host")
+	}
+}
+
+// TestLiveVersionsGoOnWithoutTheirBucket: a bucket that fails in every way stops the archive, and nothing else.
+func TestLiveVersionsGoOnWithoutTheirBucket(t *testing.T) {
+	t.Parallel()
+	brokers := kafkatest.Fake(t)
+	w := newWorld(t, brokers)
+	location, _ := w.inBucket()
+	proxy := s3test.NewProxy(t, s3test.Start(t))
+	w.vars = append(w.vars, "KAPPACTL_ARCHIVE_S3_ENDPOINT="+proxy.Endpoint)
+	topic := clicksTopic(t, brokers, 500)
+	w.serve()
+	w.ok("deploy", w.archivedAt(location, topic), "--promote", "auto")
+	w.archivedUpTo(topic, 500)
+	views := func() (n int) {
+		if err := w.pool.QueryRow(t.Context(), `SELECT coalesce(sum(clicks), 0)::integer FROM public.clicks_hourly`).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	w.until("the version is live", func() bool { return views() == 500 })
+
+	var requests atomic.Int64
+	faults := []s3test.Fault{s3test.Drop, s3test.Busy, s3test.Hang, s3test.Break}
+	proxy.Judge(func(*http.Request) s3test.Fault { return faults[requests.Add(1)%int64(len(faults))] })
+	produceClicks(t, brokers, topic, 500, 300)
+	w.until("the view has the new records", func() bool { return views() == 800 })
+	var status struct {
+		Versions []struct{ Phase, Verdict string }
+	}
+	w.into(&status, "status", "clicks")
+	if len(status.Versions) != 1 || status.Versions[0].Phase != "live" || status.Versions[0].Verdict == "unhealthy" {
+		t.Errorf("%+v", status)
+	}
+	proxy.Judge(func(*http.Request) s3test.Fault { return s3test.Pass })
+	w.archivedUpTo(topic, 800)
+	var v verifiedArchive
+	if w.into(&v, "archive", "verify", topic); !v.OK || v.Records != 800 {
+		t.Errorf("%+v", v)
+	}
 }

@@ -24,6 +24,9 @@ const (
 	Region    = "test-1"
 )
 
+// Domain is below which a gateway takes the first label of a host's name for a bucket.
+const Domain = "s3.test"
+
 // Variable names the gateway of a test run, as URL and folder, for its processes.
 const Variable = "KAPPACTL_TEST_S3"
 
@@ -115,7 +118,7 @@ func Launch() (*Gateway, error) {
 	}
 	// The shell ends the gateway when this process does: its end of the pipe closes then.
 	cmd := exec.Command("sh", "-c", `"$@" </dev/null & pid=$!; read -r _; kill -9 $pid; rm -rf "$FOLDER"`, "sh", program, "--port", address,
-		"--region", Region, "--health", "/health", "--quiet", "--keep-alive", "posix", folder)
+		"--region", Region, "--virtual-domain", Domain, "--health", "/health", "--quiet", "--keep-alive", "posix", folder)
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+Secret, "FOLDER="+folder)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
