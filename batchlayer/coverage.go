@@ -167,3 +167,16 @@ func firstBehind(ranges []job.Range, at int64) job.Range {
 	}
 	return job.Range{}
 }
+
+// deletesWhole refuses a computation from scratch whose archive may lack deletes.
+func (r *Runner) deletesWhole(ctx context.Context, v version) error {
+	if v.policy() == archive.LogOnly {
+		return nil
+	}
+	lost, err := archive.Store{}.LostDeletes(ctx, r.Pool, v.spec.Source.Topics)
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	next := fmt.Sprintf("kappactl batch run %s %s --full --accept-lost-deletes", v.Job, v.Number)
+	return ledger.RefuseFor(job.ExitGap, next, reason.ArchiveLostDeletes(job.Partition{Topic: lost[0].Topic, ID: lost[0].Partition}, lost[0].Range))
+}

@@ -42,6 +42,11 @@ func (r *Runner) tryStart(ctx context.Context, a ledger.Actor, v version, args l
 	if err != nil {
 		return nil, err
 	}
+	if base == nil && !args.AcceptLostDeletes {
+		if err := r.deletesWhole(ctx, v); err != nil {
+			return nil, err
+		}
+	}
 	gaps, err := r.unread(ctx, v, base)
 	if err != nil {
 		return nil, err

@@ -303,3 +303,24 @@ func TestCancelEndsARunAndLeavesTheLiveGeneration(t *testing.T) {
 	}
 	r.equal("after the cancelled run")
 }
+
+// A generation from scratch is not computed from an archive that may lack deletes, unless a person accepts it.
+func TestALostDeleteRefusesARunFromScratch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, sums, withBatch(func(b *job.Batch) { b.FullEvery = time.Hour }))
+	r.agent("a")
+	r.produce(2000)
+	r.caughtUp()
+	r.exec(`INSERT INTO kappactl.archive (topic_id, topic, cluster_id, location, roll_every, roll_size)
+		VALUES (gen_random_uuid(), '` + r.topic + `', 'c', 'file:///none', '1h', 1)`)
+	r.exec(`INSERT INTO kappactl.archive_position (topic_id, partition, start_offset, next, deletes_lost_to) SELECT topic_id, 1, 3, 9, 9 FROM kappactl.archive`)
+	a := r.ask(ledger.BatchRun, ledger.Args{Full: true})
+	if a.Code != job.ExitGap || a.Reason.Code != reason.CodeArchiveLostDeletes || a.Next != "kappactl batch run sums v1 --full --accept-lost-deletes" {
+		t.Errorf("exit %d, %s, next %s", a.Code, a.Text(), a.Next)
+	}
+	if got := r.generations(); len(got) != 1 || got[0] != generation.Live {
+		t.Errorf("generations %v", got)
+	}
+	r.run(ledger.Args{Full: true, AcceptLostDeletes: true})
+	r.equal("after the deletes were given up")
+}

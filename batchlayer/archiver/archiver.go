@@ -59,8 +59,7 @@ type Archiver struct {
 	interrupt context.CancelFunc // ends the Fetch under way; guarded by mu
 
 	// Owned by the goroutine that polls.
-	late  map[job.Partition]bool // warned of
-	grown map[job.TopicID]grown  // how the logs of topics that are bounded by size grow
+	grown map[job.TopicID]grown // how the logs of topics that are bounded by size grow
 
 	// Owned by the goroutine of Host.
 	parts   map[job.Partition]*part

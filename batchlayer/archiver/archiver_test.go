@@ -264,15 +264,12 @@ func TestAnArchiverThatFallsBehindIsLate(t *testing.T) {
 	w.want(time.Hour, 64<<20) // two rolls are longer than retention
 	kafkatest.ProduceRecords(t, brokers, []*kgo.Record{{Topic: w.topic, Partition: 1, Value: []byte("v"), Timestamp: time.Now()}}, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	w.start(archiver.Config{})
-	var late []archive.Late
+	var late []archive.Status
 	kafkatest.Until(t, "the partition is late", func() bool {
-		var err error
-		if late, err = w.store.Late(t.Context(), w.pool); err != nil {
-			t.Fatal(err)
-		}
+		late = w.late()
 		return len(late) > 0
 	})
-	if len(late) != 1 || late[0].Partition != 1 || time.Until(late[0].Deadline) > time.Hour || time.Until(late[0].Deadline) < 55*time.Minute {
+	if len(late) != 1 || late[0].Partition != 1 || time.Until(*late[0].Deadline) > time.Hour || time.Until(*late[0].Deadline) < 55*time.Minute {
 		t.Errorf("late: %+v", late)
 	}
 	statuses, err := w.store.Statuses(t.Context(), w.pool, w.topic)
@@ -296,15 +293,12 @@ func TestAnArchiverThatFallsBehindALogBoundedBySizeIsLate(t *testing.T) {
 	}
 	kafkatest.ProduceRecords(t, brokers, records, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	w.start(archiver.Config{})
-	var late []archive.Late
+	var late []archive.Status
 	kafkatest.Until(t, "the partition is late", func() bool {
-		var err error
-		if late, err = w.store.Late(t.Context(), w.pool); err != nil {
-			t.Fatal(err)
-		}
+		late = w.late()
 		return len(late) > 0
 	})
-	if left := time.Until(late[0].Deadline); len(late) != 1 || late[0].Partition != 1 || left > time.Hour || left < 45*time.Minute {
+	if left := time.Until(*late[0].Deadline); len(late) != 1 || late[0].Partition != 1 || left > time.Hour || left < 45*time.Minute {
 		t.Errorf("late: %+v", late)
 	}
 }

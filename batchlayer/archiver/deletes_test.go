@@ -1,13 +1,17 @@
 package archiver_test
 
 import (
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/kappactl/kappactl/batchlayer/archiver"
 	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafkatest"
+	"github.com/kappactl/kappactl/internal/pg"
 )
 
 // An archiver of a compacted topic that was behind for half of the time for which tombstones are kept is late; behind it, it stops, and
@@ -29,18 +33,21 @@ func TestAnArchiverOfACompactedTopicThatMissesDeletesStops(t *testing.T) {
 	w.want(time.Hour, 64<<20) // the record waits
 	w.sql(`UPDATE kappactl.archive_position SET caught_up_at = clock_timestamp() - interval '31 minutes'`)
 	second := w.start(archiver.Config{})
+	defer w.start(archiver.Config{}).stop() // which tells nothing again
 	kafkatest.Until(t, "the partition is late", func() bool {
-		late, err := w.store.Late(t.Context(), w.pool)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(late) == 1 && time.Until(late[0].Deadline) < 30*time.Minute
+		late := w.late()
+		return len(late) == 1 && time.Until(*late[0].Deadline) < 30*time.Minute
 	})
+	kafkatest.Until(t, "the job is told that it is late", func() bool { return len(w.told()) == 1 })
 	w.sql(`UPDATE kappactl.archive_position SET caught_up_at = clock_timestamp() - interval '61 minutes'`)
 	if r := w.fault(p, archive.FaultDeletes); r != (job.Range{From: 2, To: 2}) {
 		t.Errorf("fault %s", r)
 	}
+	kafkatest.Until(t, "the job is told that it has stopped", func() bool { return len(w.told()) == 2 })
 	second.stop()
+	if told := w.told(); !slices.Equal(told, []string{"archive_late", "archive_stopped"}) {
+		t.Errorf("told %q", told)
+	}
 
 	if resumed, err := w.store.Resume(t.Context(), w.pool, w.topic); err != nil || len(resumed) != 1 {
 		t.Fatal(resumed, err)
@@ -56,6 +63,31 @@ func TestAnArchiverOfACompactedTopicThatMissesDeletesStops(t *testing.T) {
 	if lost := w.lostDeletes(); len(lost) != 0 {
 		t.Errorf("behind prune: %+v", lost)
 	}
+}
+
+// late are the partitions of the topic that are late.
+func (w *world) late() (out []archive.Status) {
+	w.t.Helper()
+	all, err := w.store.Statuses(w.t.Context(), w.pool, w.topic)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, s := range all {
+		if s.State == archive.StateLate {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// told are the kinds of events in the history of the job.
+func (w *world) told() []string {
+	w.t.Helper()
+	kinds, err := pg.Collect(w.t.Context(), w.pool, pgx.RowTo[string], `SELECT kind FROM kappactl.event WHERE job = 'o' ORDER BY id`)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return kinds
 }
 
 func (w *world) lostDeletes() []archive.LostDeletes {

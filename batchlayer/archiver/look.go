@@ -3,7 +3,6 @@ package archiver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -11,7 +10,10 @@ import (
 	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/reason"
 	"github.com/kappactl/kappactl/internal/retry"
+	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
 // lookLimit is how long one look may take.
@@ -56,28 +58,53 @@ func (a *Archiver) Look(ctx context.Context) error {
 	return errors.Join(append(errs, err, a.warn(ctx), a.remove(ctx))...)
 }
 
-// warn logs the partitions that have become late. It is called by one goroutine at a time.
+// warn tells the jobs that want an archive of its partitions that have become late or have stopped, and logs them.
 func (a *Archiver) warn(ctx context.Context) error {
-	late, err := a.store.Late(ctx, a.Pool)
+	if _, err := a.store.LoseDeletes(ctx, a.Pool); err != nil {
+		return err
+	}
+	var turned []archive.Turned
+	err := a.Pool.ReadCommitted(ctx, func(tx *pg.Tx) (err error) {
+		if turned, err = a.store.Turned(ctx, tx); err != nil {
+			return err
+		}
+		for _, t := range turned {
+			if err := tell(ctx, tx, t); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	lost, err := a.store.LoseDeletes(ctx, a.Pool)
-	if err != nil {
-		return err
+	for _, t := range turned {
+		_, why := messageOf(t)
+		a.Log.Warn("archive: "+why.Text(), "topic", t.Topic)
 	}
-	for _, l := range lost {
-		a.Log.Warn("archive: a partition has stopped", "partition", fmt.Sprintf("%s/%d", l.Topic, l.Partition), "fault", string(archive.FaultDeletes))
-	}
-	now := map[job.Partition]bool{}
-	for _, l := range late {
-		p := job.Partition{Topic: l.Topic, ID: l.Partition}
-		if now[p] = true; !a.late[p] {
-			a.Log.Warn("archive: retention may delete records before they are archived", "partition", p.String(), "from", l.Deadline.UTC().Format(time.RFC3339))
+	return nil
+}
+
+// tell writes into the histories of the jobs.
+func tell(ctx context.Context, tx *pg.Tx, t archive.Turned) error {
+	kind, why := messageOf(t)
+	for _, name := range t.Jobs {
+		e := ledger.Entry{Job: name, Whole: true, Kind: kind, Message: why, Detail: map[string]any{"topic": t.Topic, "partitions": t.Partitions}, By: tells}
+		if err := ledger.AddEvent(ctx, tx, e); err != nil {
+			return err
 		}
 	}
-	a.late = now
 	return nil
+}
+
+// tells is who wrote what the archiver writes into a history.
+const tells = "archive"
+
+func messageOf(t archive.Turned) (ledger.EventKind, reason.Reason) {
+	if t.State == archive.StateFault {
+		return ledger.EventArchiveStopped, reason.ArchiveStopped(t.Topic, t.Partitions, t.Detail)
+	}
+	return ledger.EventArchiveLate, reason.ArchiveLate(t.Topic, t.Partitions, t.Deadline)
 }
 
 // topic makes a topic's archive and its partitions, and notes where their logs begin and end.

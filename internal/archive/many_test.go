@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/internal/archive"
+	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/pgtest"
 )
 
@@ -45,7 +46,9 @@ func TestManyFilesAreNoBurden(t *testing.T) {
 			}
 			return err
 		},
-		"late":   func() error { _, err := s.Late(t.Context(), pool); return err },
+		"turned": func() error {
+			return pool.ReadCommitted(t.Context(), func(tx *pg.Tx) error { _, err := s.Turned(t.Context(), tx); return err })
+		},
 		"topics": func() error { _, err := s.Topics(t.Context(), pool, []string{"orders"}); return err },
 		"locate": func() error { _, _, err := s.Locate(t.Context(), pool, orders.TopicID, orders.ID, 5*files); return err },
 		"whole":  func() error { _, err := s.Whole(t.Context(), pool, orders, 5*files); return err },

@@ -24,7 +24,7 @@ type Resumed struct {
 func (Store) Resume(ctx context.Context, db pg.DB, topic string) ([]Resumed, error) {
 	out, err := pg.Collect(ctx, db, pgx.RowToStructByPos[Resumed], `
 		WITH resumed AS (
-			UPDATE kappactl.archive_position p SET fault = '', fault_detail = '', fault_from = NULL, fault_to = NULL,
+			UPDATE kappactl.archive_position p SET fault = '', fault_detail = '', fault_from = NULL, fault_to = NULL, told = '',
 				caught_up_at = CASE WHEN p.fault = '`+string(FaultDeletes)+`' THEN clock_timestamp() ELSE p.caught_up_at END
 			FROM kappactl.archive a WHERE a.topic_id = p.topic_id AND p.fault <> '' AND @topic IN ('', a.topic)
 			RETURNING p.topic_id, p.partition)
@@ -75,7 +75,7 @@ func (Store) acceptGap(ctx context.Context, tx *pg.Tx, topic string, partition i
 	}
 	_, err = tx.Exec(ctx, `UPDATE kappactl.archive_position SET next = greatest(next, @to),
 			leader_epoch = CASE WHEN next >= @to THEN -1 ELSE leader_epoch END,
-			fault = '', fault_detail = '', fault_from = NULL, fault_to = NULL WHERE id = @item`,
+			fault = '', fault_detail = '', fault_from = NULL, fault_to = NULL, told = '' WHERE id = @item`,
 		pgx.NamedArgs{"item": item, "to": gap.To})
 	return jobs, err
 }

@@ -66,21 +66,3 @@ func (Store) Archives(ctx context.Context, db pg.DB) ([]Archive, error) {
 	}
 	return out, nil
 }
-
-// Late is a partition of which retention may soon delete records that are not archived.
-type Late struct {
-	Topic     string
-	Partition int32
-	Deadline  time.Time
-}
-
-// Late lists the partitions with less than two rolls left before retention may delete what is not archived.
-func (Store) Late(ctx context.Context, db pg.DB) ([]Late, error) {
-	out, err := pg.Collect(ctx, db, pgx.RowToStructByPos[Late], `SELECT a.topic, p.partition, `+deadlineSQL+`
-		FROM kappactl.archive_position p JOIN kappactl.archive a USING (topic_id)
-		WHERE a.wanted_by <> '{}' AND `+lateSQL+` ORDER BY a.topic, p.partition`, pgx.NamedArgs{})
-	if err != nil {
-		return nil, fmt.Errorf("look for archives that are late: %w", err)
-	}
-	return out, nil
-}

@@ -31,6 +31,7 @@ type batchOptions struct {
 	target        target
 	full          bool
 	acceptChanges bool
+	acceptDeletes bool
 	wait          bool
 	generation    int
 	waitAgent     duration
@@ -52,12 +53,13 @@ func newBatchRun(a *app, run func(context.Context, batchOptions) error) *cobra.C
 step. Readers and the speed layer go on meanwhile. Checks that gate a flip of versions decide about the generation, too. Without --wait the command ends once the run has begun; with it, it ends
 as the run does: exit code 0 when readers see the generation, 5 when too much has changed (batch.max_changed) or a check
 does not pass, 7 when neither
-the archive nor the log holds all offsets, 6 when another run is under way.`,
+the archive nor the log holds all offsets, or the archive may lack deletes (--accept-lost-deletes), 6 when another run is under way.`,
 		Example:     "  kappactl batch run pageviews\n  kappactl batch run pageviews --full --wait --timeout 6h -o json",
 		Annotations: map[string]string{timeoutKey: noTimeout},
 	}, run)
 	cmd.Flags().BoolVar(&o.full, "full", false, "compute from scratch, whatever batch.full_every says")
 	cmd.Flags().BoolVar(&o.acceptChanges, "accept-changes", false, "show the generation that was refused last, or else a new one, whatever differs")
+	cmd.Flags().BoolVar(&o.acceptDeletes, "accept-lost-deletes", false, "compute from an archive that may lack deletes, which brings back what was deleted")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait for the end of the run")
 	waitAgentFlag(cmd.Flags(), &o.waitAgent)
 	return cmd

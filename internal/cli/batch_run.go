@@ -40,7 +40,7 @@ func runBatchRun(ctx context.Context, o batchOptions) error {
 	}
 	id, err := c.store.Ask(ctx, ledger.Request{
 		Job: ref.Job, Number: ref.Number, Verb: ledger.BatchRun, By: o.by(),
-		Args: ledger.Args{Full: o.full, AcceptChanges: o.acceptChanges},
+		Args: ledger.Args{Full: o.full, AcceptChanges: o.acceptChanges, AcceptLostDeletes: o.acceptDeletes},
 	})
 	if err != nil {
 		return err

@@ -179,16 +179,18 @@ func TestEveryEventIsToldToWhomItConcerns(t *testing.T) {
 		{"batch_failed", `{}`},
 		{"schedule_failed", `{}`},
 		{"batch_late", `{}`},
+		{"archive_late", `{}`},
+		{"archive_stopped", `{}`},
 	} {
 		w.event(e[0], e[1])
 	}
-	w.await("deliveries", `SELECT count(*) FROM kappactl.delivery`, 11)
+	w.await("deliveries", `SELECT count(*) FROM kappactl.delivery`, 13)
 	var got string
 	if err := w.pool.QueryRow(t.Context(), `SELECT string_agg(hook || ' ' || told, ', ' ORDER BY event, hook) FROM kappactl.delivery`).Scan(&got); err != nil {
 		t.Fatal(err)
 	}
 	want := "all stage, all caught_up, some caught_up, web before_promote, all after_promote, all rollback, all retire, some retire, " +
-		"all batch_failed, all batch_failed, all batch_late"
+		"all batch_failed, all batch_failed, all batch_late, all archive_late, all archive_stopped"
 	if got != want {
 		t.Errorf("told: %s\nwant: %s", got, want)
 	}

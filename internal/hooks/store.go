@@ -41,7 +41,7 @@ const hookEventOf = `CASE
 		WHEN e.kind = 'rolled_back' THEN 'rollback'
 		WHEN e.kind = 'retire' THEN 'retire'
 		WHEN e.kind IN ('batch_failed', 'schedule_failed') THEN 'batch_failed'
-		WHEN e.kind = 'batch_late' THEN 'batch_late'
+		WHEN e.kind IN ('batch_late', 'archive_late', 'archive_stopped') THEN e.kind
 	END`
 
 // register records that these hooks are in an agent's settings. A new or forgotten hook receives events from now on.
@@ -83,7 +83,8 @@ func enqueue(ctx context.Context, db pg.DB, h Hook) error {
 		SELECT t.id, @name, t.told FROM (
 			SELECT e.id, `+hookEventOf+` AS told FROM kappactl.event e LEFT JOIN kappactl.deployment d ON d.id = e.deployment
 			WHERE e.id > (SELECT since FROM kappactl.hook WHERE name = @name)
-			  AND e.kind IN ('deploy', 'phase', 'before_promote', 'promoted', 'rolled_back', 'retire', 'batch_failed', 'schedule_failed', 'batch_late')
+			  AND e.kind IN ('deploy', 'phase', 'before_promote', 'promoted', 'rolled_back', 'retire', 'batch_failed', 'schedule_failed', 'batch_late',
+				'archive_late', 'archive_stopped')
 			  AND (cardinality(@jobs::text[]) = 0 OR e.job = ANY (@jobs::text[]))) t
 		WHERE t.told = ANY (@on::text[]) ORDER BY t.id
 		ON CONFLICT (event, hook) DO NOTHING`, pgx.NamedArgs{"name": h.Name, "jobs": jobs, "on": on})
@@ -135,7 +136,7 @@ type factsRow struct {
 // factsOf reads the facts of an event.
 func factsOf(ctx context.Context, db pg.DB, id int64, told job.HookEvent) (job.HookFacts, error) {
 	rows, err := db.Query(ctx,
-		`SELECT 1 AS schema, e.id, @told::text AS event, e.at, e.job, 'v' || coalesce(e.number, 0) AS version,
+		`SELECT 1 AS schema, e.id, @told::text AS event, e.at, e.job, coalesce('v' || e.number, '') AS version,
 			CASE WHEN e.kind IN ('promoted', 'rolled_back') THEN 'v' || (e.detail ->> 'from')
 				WHEN e.kind = 'before_promote' THEN e.detail ->> 'previous' ELSE 'v' || d.previous END AS previous, e.deployment,
 			coalesce(j.view_schema || '.' || j.view_name, '') AS view, '' AS message, e.message AS why, e.by,

@@ -18,11 +18,17 @@ const (
 	HookRetire        HookEvent = "retire"         // it goes away
 	HookBatchFailed   HookEvent = "batch_failed"   // a batch run of the live version failed
 	HookBatchLate     HookEvent = "batch_late"     // two batch runs were due and readers see the results of neither
+
+	HookArchiveLate    HookEvent = "archive_late"    // records may be deleted before they are archived
+	HookArchiveStopped HookEvent = "archive_stopped" // a fault has stopped partitions of an archive
 )
 
 // HookEvents lists every HookEvent.
 func HookEvents() []HookEvent {
-	return []HookEvent{HookStage, HookCaughtUp, HookBeforePromote, HookAfterPromote, HookRollback, HookRetire, HookBatchFailed, HookBatchLate}
+	return []HookEvent{
+		HookStage, HookCaughtUp, HookBeforePromote, HookAfterPromote, HookRollback, HookRetire, HookBatchFailed, HookBatchLate, HookArchiveLate,
+		HookArchiveStopped,
+	}
 }
 
 // HookFacts are the facts about an event that a hook receives. Its JSON is documented; fields are only added.

@@ -40,6 +40,19 @@ func archiveExamples() []example {
 		{reason.ArchiveResumed("orders", 3), "the archive of orders tries again: 3 partitions"},
 		{reason.ArchivePruned("orders", 1200, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), "1,200 files with records from before 2026-01-01T00:00:00Z removed from the archive of orders"},
 		{reason.ArchiveAdopted("orders", "file:///srv/archive"), "the files at file:///srv/archive are taken as the archive of orders"},
+		{
+			reason.ArchiveLate("orders", []int32{1, 3}, new(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))),
+			"the archive of orders is late in 2 partitions (1, 3): records may be deleted before they are archived, from 2026-01-01T00:00:00Z on",
+		},
+		{reason.ArchiveLate("orders", []int32{3}, nil), "the archive of orders is late in 1 partition (3): records may be deleted before they are archived"},
+		{
+			reason.ArchiveStopped("orders", make([]int32, 12), "offsets are lost"),
+			"the archive of orders has stopped in 12 partitions (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, ...): offsets are lost",
+		},
+		{
+			reason.ArchiveLostDeletes(job.Partition{Topic: "orders", ID: 2}, job.Range{From: 3, To: 9}),
+			"the archive of orders/2 may lack deletes of keys whose values are in [3,9): a computation from it brings back what was deleted",
+		},
 		{reason.ArchiveRebuilt("orders", 1), "1 file was put back into the archive of orders"},
 	}
 }

@@ -38,6 +38,10 @@ func (m *Model) headerLine() string {
 		if full := left + "  " + about; cells(full)+cells(right)+2 <= m.width {
 			left = full
 		}
+		archive := m.archiveWords()
+		if full := left + t.paint(dim, "  "+t.dot+"  ") + archive; archive != "" && cells(full)+cells(right)+2 <= m.width {
+			left = full
+		}
 	}
 	right := m.freshness(true) + " "
 	if full := left + t.paint(dim, "  "+t.dot+"  "+clean(m.place)); m.place != "" && cells(full)+cells(right)+2 <= m.width {
@@ -47,6 +51,20 @@ func (m *Model) headerLine() string {
 		right = m.freshness(false) + " "
 	}
 	return t.ends(left, right, m.width)
+}
+
+// archiveWords is how far the archive of the job's topics is behind, on the pages without a line about it; empty without an archive.
+func (m *Model) archiveWords() string {
+	t, a := m.theme, m.detail.Archive
+	switch {
+	case a == nil || m.page == pageLayers:
+		return ""
+	case a.Troubled:
+		return t.paint(bad, "archive in trouble")
+	case a.Behind > 0:
+		return t.paint(dim, "archive "+render.Plural(a.Behind, "offset")+" behind")
+	}
+	return t.paint(dim, "archive whole")
 }
 
 // scheduleWords is when the next batch run is due, or why none is; empty without a schedule.

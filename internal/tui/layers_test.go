@@ -68,6 +68,24 @@ func TestTheLayersPageShowsGenerationsEpochsAndTheRunUnderWay(t *testing.T) {
 	shows(t, m, "pageviews", "b layers")
 }
 
+// The header of a job shows how far its archive is, and whether something is wrong with it.
+func TestTheHeaderShowsTheArchive(t *testing.T) {
+	m := opened(t, Options{Job: "pageviews"}, 160, 40)
+	d := detail(liveVersion(2))
+	for text, a := range map[string]*Archived{
+		"archive whole":                {Files: 1},
+		"archive 1,200 offsets behind": {Files: 1, Behind: 1200},
+		"archive in trouble":           {Behind: 1200, Troubled: true},
+	} {
+		d.Archive = a
+		m.answer(looked{detail: &d})
+		shows(t, m, text)
+	}
+	d.Archive = nil
+	m.answer(looked{detail: &d})
+	hides(t, m, "archive")
+}
+
 func TestAJobWithoutLayersSaysSo(t *testing.T) {
 	m := opened(t, Options{Job: "pageviews"}, 120, 40)
 	d := detail(liveVersion(2))

@@ -51,6 +51,8 @@ const (
 	EventArchivePruned      EventKind = "archive_pruned"
 	EventArchiveAdopted     EventKind = "archive_adopted"
 	EventArchiveRebuilt     EventKind = "archive_rebuilt"
+	EventArchiveLate        EventKind = "archive_late"
+	EventArchiveStopped     EventKind = "archive_stopped"
 
 	// Of the schedule of batch runs.
 	EventSchedulePaused  EventKind = "schedule_paused"
@@ -85,7 +87,8 @@ func EventKinds() []EventKind {
 		EventCheckNoAnswer, EventBeforePromote, EventPromoted, EventRolledBack, EventReadersLeft, EventNotRolledBack,
 		EventNoRollbackNeeded, EventSettled, EventSuperseded, EventApplied, EventPause, EventPin, EventUnpin, EventAbort, EventRetire,
 		EventCleaned, EventAdopt, EventDrop, EventDropped, EventHook, EventHookFailed,
-		EventArchiveGapAccepted, EventArchiveResumed, EventArchivePruned, EventArchiveAdopted, EventArchiveRebuilt,
+		EventArchiveGapAccepted, EventArchiveResumed, EventArchivePruned, EventArchiveAdopted, EventArchiveRebuilt, EventArchiveLate,
+		EventArchiveStopped,
 		EventSchedulePaused, EventScheduleResumed, EventScheduleMissed, EventScheduleFailed, EventBatchLate,
 		EventBatchStarted, EventBatchShown, EventBatchFailed, EventBatchCancelled, EventBatchRolledBack, EventBatchRemoved,
 		EventABStarted, EventABWeights, EventABPaused, EventABResumed, EventABDecided, EventABEnded, EventABForgot,

@@ -82,8 +82,10 @@ type Args struct {
 	AcceptGap       []Gap         `json:"accept_gap,omitempty"`     // resume: go on behind these
 	Full            bool          `json:"full,omitempty"`           // batch_run: compute from scratch
 	AcceptChanges   bool          `json:"accept_changes,omitempty"` // batch_run: show it whatever has changed
-	Tick            *time.Time    `json:"tick,omitempty"`           // batch_run: the time for which a schedule asked
-	Generation      int           `json:"generation,omitempty"`     // batch_rollback: the one to show
+	// AcceptLostDeletes of a batch_run: compute from an archive that may lack deletes.
+	AcceptLostDeletes bool       `json:"accept_lost_deletes,omitempty"`
+	Tick              *time.Time `json:"tick,omitempty"`       // batch_run: the time for which a schedule asked
+	Generation        int        `json:"generation,omitempty"` // batch_rollback: the one to show
 	// ab_start: the weights of the arms, the control among them (empty: live and the candidate, equally); ab_weights: all of them.
 	Weights  []job.ArmWeight `json:"weights,omitempty"`
 	Coverage *float64        `json:"coverage,omitempty"` // ab_start: the share of subjects in the experiment; nil: as in the job file

@@ -451,6 +451,7 @@ CREATE TABLE kappactl.archive (
     roll_size  bigint NOT NULL,
     delete_retention interval,                    -- how long a compacted topic keeps tombstones; null: it is not compacted
     wanted_by  text[] NOT NULL DEFAULT '{}',      -- jobs; none: it stops, its files stay
+    typed      text[] NOT NULL DEFAULT '{}',      -- fingerprints whose typed columns agents store for new files
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
@@ -464,6 +465,7 @@ CREATE TABLE kappactl.archive_position (
     published_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     caught_up_at timestamptz NOT NULL DEFAULT clock_timestamp(), -- what the log held then is archived
     deletes_lost_to bigint,                       -- deletes of values below it may be missing; null: none is
+    told         text NOT NULL DEFAULT '',        -- what the histories of the jobs that want it say: late, fault
     files        bigint NOT NULL DEFAULT 0,       -- of archive_file, as are the two below: the manifest may have a million rows
     records      bigint NOT NULL DEFAULT 0,
     bytes        bigint NOT NULL DEFAULT 0,
