@@ -8,6 +8,7 @@ import (
 
 	"github.com/kappactl/kappactl/internal/archive"
 	"github.com/kappactl/kappactl/internal/faultpoint"
+	"github.com/kappactl/kappactl/internal/typed"
 )
 
 // mergeAgain is how long merging rests after a failure: each attempt reads all files again.
@@ -36,6 +37,27 @@ func (a *Archiver) merge(ctx context.Context, p *part, at archive.Position) erro
 	p.mergeDue = a.Now().Add(mergeAgain)
 	a.Log.Warn("archive: small files were not merged", "partition", p.String(), "error", err)
 	return nil
+}
+
+// typeKept stores typed columns of the newest files, where they are wanted. A failure stops nothing: replays read the records.
+func (a *Archiver) typeKept(ctx context.Context, p *part, at archive.Position) {
+	if a.Now().Before(p.typeDue) {
+		return
+	}
+	select {
+	case a.merging <- struct{}{}:
+		defer func() { <-a.merging }()
+	default:
+		return
+	}
+	made, err := typed.Store{}.TypeKept(ctx, a.Pool, a.Locations, at, a.config.Temp)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		p.typeDue = a.Now().Add(mergeAgain)
+		a.Log.Warn("archive: typed columns were not stored", "partition", p.String(), "error", err)
+	case made.Files > 0:
+		a.Log.Info("archive: typed columns were stored", "partition", p.String(), "files", made.Files, "bytes", made.Bytes)
+	}
 }
 
 func (a *Archiver) merged(ctx context.Context, l archive.Location, at archive.Position, files []archive.FileRow) error {

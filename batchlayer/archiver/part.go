@@ -27,6 +27,7 @@ type part struct {
 	orders   chan order // of capacity 1
 	stop     func()     // ends its Run
 	mergeDue time.Time  // no merging before; of Run
+	typeDue  time.Time  // no typing before; of Run
 
 	busy     bool
 	buffered int             // bytes in memory, of the writer

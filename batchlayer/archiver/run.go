@@ -115,6 +115,7 @@ func (a *Archiver) obeyed(ctx context.Context, p *part) error {
 			} else if err != nil {
 				return err
 			}
+			a.typeKept(ctx, p, at)
 		}
 	}
 }

@@ -26,9 +26,10 @@ func newArchiveType(a *app, run func(context.Context, archiveTypeOptions) error)
 		Use:   "type JOB [VERSION]",
 		Short: "Store the declared columns of archived records, so that replays need not decode them again",
 		Long: `Decode the records of each archive file of the job's topics as the version declares its columns, and store the result beside the file.
-Replays of versions that declare the same columns read it in place of the records; everything else reads the records. Files that are
-typed already are left out: run it after the archive has grown, before a replay. Files with columns that no version declares any more are
-removed. Without VERSION it is the newest one. Run it where the location can be read and written.`,
+Replays of versions that declare the same columns read it in place of the records; everything else reads the records. From then on
+agents do the same with files that are archived or merged, once they have a quarter of archive.roll.size. Files that are typed already are
+left out, and files with columns that no version declares any more are removed. Without VERSION it is the newest one. Run it where the
+location can be read and written.`,
 		Example:     "  kappactl archive type pageviews\n  kappactl archive type pageviews v2",
 		Args:        between([]string{"JOB"}, []string{"VERSION"}),
 		Annotations: map[string]string{timeoutKey: noTimeout},
@@ -66,6 +67,9 @@ func runArchiveType(ctx context.Context, o archiveTypeOptions) error {
 	}
 	r := archiveTyped{Fingerprint: typed.Fingerprint(*src)}
 	if err := o.files(ctx, c, *src, &r); err != nil {
+		return err
+	}
+	if err := store.Keep(ctx, c.pool, *src); err != nil {
 		return err
 	}
 	unused, err := store.Unused(ctx, c.pool)

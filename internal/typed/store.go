@@ -83,6 +83,11 @@ func (s Store) Unused(ctx context.Context, db pg.DB) ([]archive.Unlisted, error)
 		}
 		used[i] = Fingerprint(src)
 	}
+	_, err = db.Exec(ctx, `UPDATE kappactl.archive SET typed = ARRAY(SELECT f FROM unnest(typed) f WHERE f = ANY (@used))
+		WHERE NOT typed <@ @used::text[]`, pgx.NamedArgs{"used": used})
+	if err != nil {
+		return nil, fmt.Errorf("keep no typed columns that no version has: %w", err)
+	}
 	out, err := pg.Collect(ctx, db, pgx.RowToStructByPos[archive.Unlisted], `DELETE FROM kappactl.archive_typed t
 		USING kappactl.archive_file f WHERE (f.topic_id, f.partition, f.from_offset) = (t.topic_id, t.partition, t.from_offset)
 		  AND t.fingerprint <> ALL (@used) RETURNING f.location, t.name`, pgx.NamedArgs{"used": used})
