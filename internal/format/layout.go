@@ -151,7 +151,8 @@ func (s *scanner) quickEnd(at *layoutValue, rest []byte, ascii uint64) bool {
 func (s *scanner) quickValue(of *layoutValue, i int) int {
 	b, v := s.b, span{kind: '0', from: i}
 	if b[i]-'1' < 9 {
-		for i++; i < len(b) && b[i]-'0' <= 9; i++ {
+		for i < len(b) && b[i]-'0' <= 9 {
+			i++
 		}
 	}
 	if v.to = i; i == v.from || i == len(b) || b[i] == '.' || b[i]|0x20 == 'e' { // no plain integer
