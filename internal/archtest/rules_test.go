@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"batchlayer": {
 		"internal/job", "internal/query", "internal/kafka", "internal/format", "internal/pg", "internal/faultpoint", "internal/archive",
 		"internal/agent", "internal/retry", "internal/reason", "batchlayer/generation", "reprocess/ledger", "reprocess/checks",
-		"reprocess/readiness",
+		"reprocess/readiness", "internal/typed",
 	},
 	"batchlayer/generation": {"internal/job", "internal/pg", "internal/reason"},
 
