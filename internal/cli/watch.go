@@ -77,7 +77,8 @@ func runWatchUI(ctx context.Context, o watchUIOptions) error {
 		o.place, o.protected = o.place+", protected", c.settings.Context
 	}
 	// The terminal is restored whatever ends the process; other commands leave these signals their own meaning.
-	ctx, stop := interruptible(ctx, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2)
+	ctx, stop := interruptible(ctx, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2,
+		syscall.SIGTRAP)
 	defer stop()
 	outcome, err := tui.Run(ctx, &watchSource{app: o.silent(), client: c}, o.options())
 	var fault *tui.FaultError

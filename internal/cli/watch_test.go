@@ -184,6 +184,11 @@ func TestWatchRestoresTheTerminal(t *testing.T) {
 				t.Error(err)
 			}
 		}, 130, "interrupted"},
+		{"SIGTRAP", "A=B", []string{"watch"}, func(w *terminal) {
+			if err := w.cmd.Process.Signal(syscall.SIGTRAP); err != nil {
+				t.Error(err)
+			}
+		}, 130, "interrupted"},
 		{"timeout", "A=B", []string{"watch", "--timeout", "6s"}, func(*terminal) {}, 4, "timed out"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
