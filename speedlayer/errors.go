@@ -65,6 +65,17 @@ func (e *untakenError) Error() string {
 
 func (e *untakenError) Unwrap() []error { return []error{context.DeadlineExceeded, e.err} }
 
+// swallowedError is a merge that stored fewer rows than it was given: a rule, or a trigger that returns NULL, which
+// somebody gave the version's table. PostgreSQL calls that a success.
+type swallowedError struct {
+	rows  int
+	table string
+}
+
+func (e *swallowedError) Error() string {
+	return fmt.Sprintf("%d rows were not stored: a trigger or a rule of %s drops them", e.rows, e.table)
+}
+
 // dataError is an error that the data of a batch raised, in the engine or in the database: the same batch raises it
 // again, a batch without the record does not.
 type dataError struct{ err error }

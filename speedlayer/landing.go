@@ -2,6 +2,7 @@ package speedlayer
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -155,4 +156,31 @@ func (t *table) add(l job.Layout, batch arrow.RecordBatch) error {
 	}
 	t.rows += n
 	return nil
+}
+
+// lost returns how many of the rows are missing in the version table after a merge that changed so many. Zero where that
+// cannot be told: rows of the latest of a key may be older than what is stored, and intervals of other texts are equal.
+func (t *table) lost(l job.Layout, stored int64) int {
+	switch {
+	case stored >= int64(t.rows):
+		return 0
+	case l.Shape == job.Rows:
+		return t.rows - int(stored)
+	case l.Shape != job.Rollup || len(l.States) == 0:
+		return 0
+	case slices.ContainsFunc(l.Keys, func(k job.KeyColumn) bool { return strings.HasPrefix(k.Type, "interval") }):
+		return 0
+	}
+	keys := map[string]bool{}
+	for row := range t.rows {
+		var key strings.Builder
+		for i := range l.Keys {
+			if v := t.columns[i][row]; v != nil {
+				fmt.Fprintf(&key, "%d:%s", len(*v), *v)
+			}
+			key.WriteByte(';')
+		}
+		keys[key.String()] = true
+	}
+	return max(len(keys)-int(stored), 0)
 }

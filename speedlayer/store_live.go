@@ -328,8 +328,12 @@ func (r *run) merge(ctx context.Context, tx *pg.Tx, t *table, epoch int) error {
 	if r.layout.Lambda {
 		args = append(args, epoch)
 	}
-	if _, err := tx.Raw().Exec(ctx, r.upsert, args...); err != nil {
+	tag, err := tx.Raw().Exec(ctx, r.upsert, args...)
+	if err != nil {
 		return &mergeError{t.rows, err}
+	}
+	if lost := t.lost(r.layout, tag.RowsAffected()); lost > 0 {
+		return &mergeError{t.rows, &swallowedError{lost, pg.Ident(r.schema, job.Version{Ref: r.ref, Schema: r.schema, Layout: r.layout}.Table())}}
 	}
 	return nil
 }

@@ -161,11 +161,15 @@ func (r *run) quit(ctx context.Context) {
 }
 
 // tableChanged reports whether a commit failed because what it writes is not as it was created: the version's table was dropped, or is
-// without a column or its unique index. Rights that are missing come back with a GRANT.
+// without a column or its unique index, or has a trigger that drops rows. Rights that are missing come back with a GRANT.
 func tableChanged(err error) bool {
 	var merge *mergeError
 	if !errors.As(err, &merge) {
 		return false
+	}
+	var swallowed *swallowedError
+	if errors.As(err, &swallowed) {
+		return true
 	}
 	code := pg.Code(err)
 	return len(code) == 5 && code[:2] == "42" && code != pgerrcode.InsufficientPrivilege

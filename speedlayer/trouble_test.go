@@ -132,6 +132,37 @@ func TestATableThatIsNotAsItWasCreatedStopsItsPartitionsUntilItIsRestored(t *tes
 	r.equal()
 }
 
+func TestRowsThatATriggerDropsAreNotTakenForStored(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, sql, drop string }{
+		{"trigger", `CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+			IF NEW.k = 'key-1' THEN RETURN NULL; END IF; RETURN NEW; END $$;
+			CREATE TRIGGER drops BEFORE INSERT ON public.sums__v1 FOR EACH ROW EXECUTE FUNCTION drops()`, `DROP FUNCTION drops() CASCADE`},
+		{"rule", `CREATE RULE drops AS ON INSERT TO public.sums__v1 DO INSTEAD NOTHING`, `DROP RULE drops ON public.sums__v1`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, kafkatest.Fake(t), 1, sums)
+			r.startLive()
+			r.agent("a", nil)
+			r.produce(0, 200, 50)
+			r.caughtUp()
+			exec(t, r.pool, c.sql, nil)
+			r.produce(0, 200, 50)
+			if f := r.fault(0); f.Kind != job.FaultTable || !strings.Contains(f.Detail, "were not stored: a trigger or a rule of") {
+				t.Errorf("%+v", f)
+			}
+			exec(t, r.pool, c.drop, nil)
+			inTx(t, r.pool, func(tx *pg.Tx) error {
+				_, err := Store{}.Retry(t.Context(), tx, r.ref)
+				return err
+			})
+			r.caughtUp()
+			r.equal()
+		})
+	}
+}
+
 func TestTheCauseOfASegmentThatKeepsFailingIsWrittenUntilItSucceeds(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, kafkatest.Fake(t), 1, sums)
