@@ -2,13 +2,18 @@ package abtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgerrcode"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/pgtest"
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
@@ -134,4 +139,87 @@ func whole(ctx context.Context, c *pgx.Conn, level pgx.TxIsoLevel, sql string) e
 		}
 		return nil
 	})
+}
+
+// Behind a pooler in transaction mode, with few connections that many clients share, experiments come and go: a client that names a
+// subject reads one whole version, and the next one on its connection, which names none, reads the control.
+func TestNoSubjectLeaksThroughAPoolerWhileExperimentsComeAndGo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	through := pgtest.Bouncer(t, r.dsn, 2)
+	over := make(chan struct{})
+	group, ctx := errgroup.WithContext(t.Context())
+	const read = `SELECT count(*), count(DISTINCT n), min(n) FROM orders`
+	read1 := func(row pgx.Row, nameless bool) error {
+		var rows, versions, version int
+		if err := row.Scan(&rows, &versions, &version); err != nil {
+			return err
+		}
+		if rows != rigRows || versions != 1 || nameless && version != 1 {
+			return fmt.Errorf("%d rows of %d versions, v%d; nameless: %v", rows, versions, version, nameless)
+		}
+		return nil
+	}
+	clients := []func(*pgx.Conn) error{
+		func(c *pgx.Conn) error { return read1(c.QueryRow(ctx, read), true) },
+		func(c *pgx.Conn) error { return read1(c.QueryRow(ctx, read), true) },
+		func(c *pgx.Conn) error {
+			return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, func(tx pgx.Tx) error {
+				if _, err := tx.Exec(ctx, `SET LOCAL kappactl.subject = 'u1'`); err != nil {
+					return err
+				}
+				return read1(tx.QueryRow(ctx, read), false)
+			})
+		},
+		func(c *pgx.Conn) error { // one round trip, in one transaction
+			batch := &pgx.Batch{}
+			batch.Queue(`SELECT set_config('kappactl.subject', 'u1', true)`)
+			batch.Queue(read)
+			results := c.SendBatch(ctx, batch)
+			if _, err := results.Exec(); err != nil {
+				return errors.Join(err, results.Close())
+			}
+			return errors.Join(read1(results.QueryRow(), false), results.Close())
+		},
+		func(c *pgx.Conn) error {
+			return read1(c.QueryRow(ctx, `SELECT count(*), count(DISTINCT n), min(n) FROM orders_for('u1')`), false)
+		},
+	}
+	r.ok(ledger.ABStart, arms(0, 1)) // the function is there from now on
+	for i, read := range clients {
+		config, err := pgx.ParseConfig(through)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.DefaultQueryExecMode = pgx.QueryExecModeExec
+		c, err := pgx.ConnectConfig(ctx, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close(context.WithoutCancel(t.Context())) })
+		group.Go(func() error {
+			for {
+				select {
+				case <-over:
+					return nil
+				default:
+				}
+				// Between two experiments there is no function, and PostgreSQL locks none that it plans.
+				err := read(c)
+				gone := i == len(clients)-1 && slices.Contains([]string{pgerrcode.UndefinedFunction, pgerrcode.InternalError}, pg.Code(err))
+				if err != nil && !gone {
+					return fmt.Errorf("client %d: %w", i, err)
+				}
+			}
+		})
+	}
+	for range 8 {
+		r.ok(ledger.ABStop, ledger.Args{})
+		r.ok(ledger.ABStart, sticky(arms(0, 1)))
+		r.ok(ledger.ABWeights, arms(.5, .5))
+	}
+	close(over)
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
 }
