@@ -207,6 +207,18 @@ func (d *demo) totals(ctx context.Context, sql string) ([]demoTotal, error) {
 	return got, nil
 }
 
+// expose records a subject with its arm.
+func (d *demo) expose(ctx context.Context, subject string) error {
+	sql := "SELECT kappactl.expose('pageviews', '" + subject + "')"
+	d.command(`psql "$DSN" -c "` + sql + `"`)
+	var arm string
+	if err := d.pool.QueryRow(ctx, sql).Scan(&arm); err != nil {
+		return fmt.Errorf("record a subject: %w", err)
+	}
+	d.print(arm)
+	return nil
+}
+
 // sideBySide shows both versions' tables and fails when they are not a and b.
 func (d *demo) sideBySide(ctx context.Context, a, b []demoTotal) error {
 	d.say("Both versions side by side, from their own tables:")

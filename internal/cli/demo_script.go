@@ -24,6 +24,7 @@ func (d *demo) play(ctx context.Context) error {
 	scenes := []func(context.Context) error{
 		func(ctx context.Context) error { return d.first(ctx, early) },
 		func(ctx context.Context) error { return d.second(ctx, early) },
+		func(ctx context.Context) error { return d.experiment(ctx, early) },
 		func(ctx context.Context) error { return d.flips(ctx, early, everything) },
 		func(ctx context.Context) error { return d.end(ctx, everything) },
 		func(ctx context.Context) error { return d.lambda(ctx, everything) },
