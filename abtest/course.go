@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kappactl/kappactl/abtest/judge"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
 )
@@ -15,7 +16,6 @@ type Course struct {
 	Now       time.Time  `json:"now"`       // of the database
 	Decisions []Decision `json:"decisions"` // of the run, the oldest first
 	Curves    []Curve    `json:"curves"`    // of the arms, in their order; null without rewards
-	Guards    []Guard    `json:"guardrails"`
 }
 
 // Course reads the course of the newest experiment of a job. A job that has had none is a refusal.
@@ -37,10 +37,7 @@ func (s Store) Course(ctx context.Context, pool *pg.Pool, name job.Name) (out Co
 		if err != nil {
 			return err
 		}
-		if out.Curves, err = out.readCurves(ctx, tx, r.Settings.Reward); err != nil {
-			return err
-		}
-		out.Guards, err = out.readGuards(ctx, tx, r.Settings.Guardrails)
+		out.Curves, err = out.readCurves(ctx, tx, r.Settings.Reward)
 		return err
 	})
 	out.Now = out.Now.UTC()
@@ -83,7 +80,7 @@ func (c Course) weightsAt(at time.Time) []float64 {
 			break
 		}
 		switch d.Verdict { // looks of a pause change nothing
-		case Stopped:
+		case Stopped, Verdict(judge.Rollback):
 			paused = true
 		case Resumed:
 			paused = false

@@ -4,14 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
-	"github.com/kappactl/kappactl/internal/reason"
 )
 
 // coursePoints is how many points a Curve has at most.
@@ -28,19 +26,6 @@ type CurvePoint struct {
 	At       time.Time `json:"at"`
 	Subjects int64     `json:"subjects"`
 	Mean     float64   `json:"mean"`
-}
-
-// Guard is a guardrail of a run and what the looks at it have come to.
-type Guard struct {
-	Name       string              `json:"name"`
-	Kind       job.GuardrailKind   `json:"kind"`
-	Action     job.GuardrailAction `json:"action"`
-	State      string              `json:"state"` // pass, fail, no_data or error at the last look; empty: not looked at yet
-	Breached   bool                `json:"breached"`
-	Failures   int                 `json:"failures"`
-	Reason     string              `json:"reason"`
-	ReasonCode reason.Code         `json:"reason_code"`
-	SeenAt     *time.Time          `json:"seen_at"`
 }
 
 // readCurves adds up the rewards of the subjects whose window and grace are over, in the order of their exposure.
@@ -80,33 +65,6 @@ func (c Course) readCurves(ctx context.Context, tx *pg.Tx, r *job.Reward) ([]Cur
 				at := c.StartedAt.Add(time.Duration(span * float64(s.Slot) / coursePoints * float64(time.Second)))
 				out[i].Points = append(out[i].Points, CurvePoint{At: at, Subjects: n, Mean: total / float64(n)})
 			}
-		}
-	}
-	return out, nil
-}
-
-// readGuards reads the guardrails of the settings, in their order.
-func (c Course) readGuards(ctx context.Context, tx *pg.Tx, settings []job.Guardrail) ([]Guard, error) {
-	type look struct {
-		Name     string
-		State    string
-		Breached bool
-		Failures int
-		Reason   reason.Reason
-		SeenAt   *time.Time
-	}
-	found, err := pg.Structs[look](ctx, tx, `SELECT name, state, breached, failures, reason, seen_at FROM kappactl.guardrail
-		WHERE job = @job AND run = @run`, pgx.NamedArgs{"job": string(c.Job), "run": c.Run})
-	if err != nil {
-		return nil, fmt.Errorf("read the guardrails of %s: %w", c.Job, err)
-	}
-	out := make([]Guard, len(settings))
-	for i, s := range settings {
-		out[i] = Guard{Name: s.Name, Kind: s.Kind, Action: s.Action}
-		if at := slices.IndexFunc(found, func(l look) bool { return l.Name == s.Name }); at >= 0 && found[at].SeenAt != nil {
-			l := found[at]
-			out[i].State, out[i].Breached, out[i].Failures = l.State, l.Breached, l.Failures
-			out[i].Reason, out[i].ReasonCode, out[i].SeenAt = l.Reason.Text(), l.Reason.Code, l.SeenAt
 		}
 	}
 	return out, nil

@@ -26,11 +26,12 @@ func TestTheCourseOfARun(t *testing.T) {
 		t.Error("a job without an experiment has a course")
 	}
 	r.ok(ledger.ABStart, sticky(arms(.5, .5)))
-	if c := r.course(); c.Curves != nil || len(c.Guards) != 0 || len(c.Decisions) != 1 {
+	if c := r.course(); c.Curves != nil || c.Comparison != nil || len(c.Decisions) != 1 {
 		t.Errorf("without rewards: %+v", c)
 	}
 	r.exec(`UPDATE kappactl.experiment SET started_at = clock_timestamp() - interval '10 hours', settings = '{"coverage": 1, "assign": "sticky",
 		"reward": {"kind": "gaussian", "direction": "up", "clip": [0, 10], "source": {}, "window": 3600000000000, "grace": 0},
+		"decide": {"alpha": 0.05, "mde": 1, "min_runtime": 86400000000000, "min_subjects": 400, "max_runtime": 864000000000000, "on_timeout": "pause"},
 		"guardrails": [{"name": "errors", "kind": "threshold", "action": "pause"}, {"name": "unseen", "kind": "threshold", "action": "warn"}]}'`)
 	r.exec(`UPDATE kappactl.decision SET at = clock_timestamp() - interval '10 hours'`)
 	r.exec(`INSERT INTO kappactl.reward_source (job, run) VALUES ('orders', 1)`)
@@ -54,7 +55,10 @@ func TestTheCourseOfARun(t *testing.T) {
 	if got := c.Curves[1].Points; len(got) != 2 || got[0].Mean != 10 || got[1].Mean != 5 { // clipped; whose window is open, or who crossed, is left out
 		t.Errorf("v2: %+v", got)
 	}
-	if g := c.Guards; len(g) != 2 || !g[0].Breached || g[0].State != "fail" || g[0].Action != job.GuardPause || g[1].Name != "unseen" || g[1].State != "" {
+	if e := c.Comparison.Estimates.Arms; len(e) != 2 || e[0].Mean != 3 || e[1].Mean != 5 || e[1].Difference == nil || *e[1].Difference != 2 || *e[1].Lo > 2 || *e[1].Hi < 2 {
+		t.Errorf("estimates: %+v", e)
+	}
+	if g := c.Comparison.Guards; len(g) != 2 || !g[0].Breached || g[0].State != "fail" || g[0].Action != job.GuardPause || g[1].Name != "unseen" || g[1].State != "" {
 		t.Errorf("guardrails: %+v", g)
 	}
 	if w := c.WeightsOver(101); w[0][0] != .5 || w[1][50] != .5 || w[0][100] != 1 || w[1][100] != 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/abtest"
+	"github.com/kappactl/kappactl/abtest/judge"
 	"github.com/kappactl/kappactl/internal/render"
 )
 
@@ -51,6 +52,18 @@ func Experiment(w io.Writer, c abtest.Course) error {
 			}
 			return strings.Join(out, ", ")
 		},
+		"estimate": func(c abtest.Course, arm int) judge.ArmEstimate {
+			if c.Comparison == nil || c.Comparison.Rewards == nil || arm >= len(c.Comparison.Estimates.Arms) {
+				return judge.ArmEstimate{}
+			}
+			return c.Comparison.Estimates.Arms[arm]
+		},
+		"known": func(v *float64) string {
+			if v == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%.4g", *v)
+		},
 		"class": armClass, "lost": func(c abtest.Course) bool {
 			return c.SampleRatio.Impossible || c.SampleRatio.Freedom > 0 && c.SampleRatio.P < 0.001
 		},
@@ -83,7 +96,7 @@ func runTone(s abtest.State) string {
 	return "dim"
 }
 
-func guardTone(g abtest.Guard) string {
+func guardTone(g abtest.GuardStatus) string {
 	switch {
 	case g.Breached || g.State == "fail":
 		return "bad"

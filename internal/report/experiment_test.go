@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/abtest"
+	"github.com/kappactl/kappactl/abtest/judge"
 	"github.com/kappactl/kappactl/internal/job"
 )
 
@@ -32,7 +33,12 @@ func course() abtest.Course {
 		}
 		c.Curves = append(c.Curves, curve)
 	}
-	c.Guards = []abtest.Guard{{Name: "errors", Kind: job.Threshold, Action: job.GuardRollback, State: "fail", Breached: true, Reason: "2% <at most> 1%"}}
+	c.Comparison = &abtest.Comparison{Next: judge.Wait, NextReason: "it runs for <another> hour", Rewards: &abtest.RewardStatus{}}
+	c.Comparison.Estimates.Arms = []judge.ArmEstimate{
+		{Version: "v1", Subjects: 800, Mean: .1, Best: new(.004)},
+		{Version: "v2", Subjects: 2000, Mean: .12, Difference: new(.02), Lo: new(.0012), Hi: new(.039), Best: new(.996), Loss: new(.00001)},
+	}
+	c.Comparison.Guards = []abtest.GuardStatus{{Name: "errors", Action: job.GuardRollback, State: "fail", Breached: true, Reason: "2% <at most> 1%"}}
 	return c
 }
 
@@ -52,7 +58,7 @@ func TestTheExperimentPageIsOneWellFormedFile(t *testing.T) {
 	wellFormedPlots(t, text)
 	for _, want := range []string{
 		"<h1>orders, run 2", "the arms do not &lt;differ&gt; enough", "&lt;moved&gt;", "2% &lt;at most&gt; 1%", "breached", "v1 50%, v2 50%", "v2 80%", "&#43;6h",
-		`class="line arm0" d="M0 100`, `class="line arm1"`, "Mean reward",
+		`class="line arm0" d="M0 100`, `class="line arm1"`, "Mean reward", "0.0012 to 0.039", "99.6%", "<b>wait</b>, it runs for &lt;another&gt; hour",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
@@ -70,7 +76,7 @@ func TestTheExperimentPageIsOneWellFormedFile(t *testing.T) {
 
 func TestAnExperimentWithoutRewardsOrTimeHasAPage(t *testing.T) {
 	c := course()
-	c.Curves, c.Guards, c.Now, c.Decisions = nil, nil, c.StartedAt, c.Decisions[:1]
+	c.Curves, c.Comparison, c.Now, c.Decisions = nil, nil, c.StartedAt, c.Decisions[:1]
 	c.SampleRatio.Impossible = true
 	var b strings.Builder
 	if err := Experiment(&b, c); err != nil {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kappactl/kappactl/abtest"
+	"github.com/kappactl/kappactl/abtest/judge"
 	"github.com/kappactl/kappactl/abtest/policy"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/reprocess/ledger"
@@ -49,13 +50,18 @@ func bandit(state abtest.State) abtest.Course {
 		c.Curves = append(c.Curves, curve)
 	}
 	seen := at(20 * time.Second)
-	c.Guards = []abtest.Guard{
-		{Name: "errors", Kind: job.Threshold, Action: job.GuardRollback, State: "pass", Reason: "0.2% of v2, at most 1%", SeenAt: &seen},
-		{Name: "latency", Kind: job.Relative, Action: job.GuardPause, State: "no_data", Reason: "no data of v2 at 3 looks in a row", SeenAt: &seen},
-		{Name: "refunds", Kind: job.NonInferiority, Action: job.GuardWarn},
+	c.Comparison = &abtest.Comparison{Mode: job.ABBandit, Next: judge.Wait, NextReason: "it runs for another 1h30m at least", Rewards: &abtest.RewardStatus{Source: "http"}}
+	c.Comparison.Estimates.Arms = []judge.ArmEstimate{
+		{Version: "v1", Subjects: 4920, Mean: .101, Best: ptr(.004)},
+		{Version: "v2", Subjects: 20_311, Mean: .1161, Difference: ptr(.0151), Lo: ptr(.0012), Hi: ptr(.029), Best: ptr(.996), Loss: ptr(.00001)},
+	}
+	c.Comparison.Guards = []abtest.GuardStatus{
+		{Name: "errors", Action: job.GuardRollback, State: "pass", Reason: "0.2% of v2, at most 1%", SeenAt: &seen},
+		{Name: "latency", Action: job.GuardPause, State: "no_data", Reason: "no data of v2 at 3 looks in a row", SeenAt: &seen},
+		{Name: "refunds", Action: job.GuardWarn},
 	}
 	if state == abtest.Paused {
-		c.Guards[0].State, c.Guards[0].Breached, c.Guards[0].Reason = "fail", true, "2.1% of v2, at most 1%"
+		c.Comparison.Guards[0].State, c.Comparison.Guards[0].Breached, c.Comparison.Guards[0].Reason = "fail", true, "2.1% of v2, at most 1%"
 	}
 	return c
 }
@@ -81,7 +87,7 @@ func experimentPage(t *testing.T, state abtest.State, o Options) *Model {
 func TestTheExperimentPageShowsArmsWeightsRewardsAndGuardrails(t *testing.T) {
 	m := experimentPage(t, abtest.Running, Options{})
 	shows(t, m, "pageviews  experiment", "run 3", "● running, began 2d ago", "sticky, coverage 100%, epoch 4", "v1 control", "10%", "21,870",
-		"subjects come as the weights say", "✓ errors", "0.2% of v2", "▲ latency", "no data of v2", "refunds", "not looked at yet", "the weights are those of the rewards",
+		"subjects come as the weights say", "✓ errors", "0.2% of v2", "▲ latency", "no data of v2", "refunds", "not looked at yet", "the weights are those of the rewards", "wait  it runs for another 1h30m at least", "+0.015 (+0.0012 to +0.029)", "99.6%",
 		"space pause", "x stop")
 	hides(t, m, "p promote") // the control is selected
 	m.pressAll("j")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/kappactl/kappactl/abtest"
+	"github.com/kappactl/kappactl/abtest/judge"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/render"
 )
@@ -71,6 +72,9 @@ func (m *Model) whyLines(c abtest.Course, width, height int) []string {
 		out = append(out, t.label(name)+line)
 		name = ""
 	}
+	if c.Comparison != nil && c.Comparison.Next != "" {
+		out = append(out, t.label("next")+t.paint(strong, string(c.Comparison.Next))+"  "+clean(c.Comparison.NextReason))
+	}
 	r := c.SampleRatio
 	switch {
 	case r.Impossible:
@@ -94,11 +98,18 @@ func (m *Model) armGrid(c abtest.Course) grid {
 	g := grid{columns: []column{
 		{title: "arm"},
 		{title: "weight", right: true, width: 6},
-		{title: "", drop: 5, least: 8, most: 24},
+		{title: "", drop: 6, least: 8, most: 24},
 		{title: "subjects", right: true},
-		{title: "phase", drop: 3},
-		{title: "verdict", least: 8, most: 30, tight: 6, drop: 2},
+		{title: "mean", right: true, drop: 4},
+		{title: "to control", drop: 3},
+		{title: "best", right: true, drop: 2},
+		{title: "phase", drop: 7},
+		{title: "verdict", least: 8, most: 30, tight: 6, drop: 5},
 	}}
+	estimates := estimatesOf(c)
+	if estimates == nil {
+		g.columns = slices.DeleteFunc(g.columns, func(c column) bool { return c.title == "mean" || c.title == "to control" || c.title == "best" })
+	}
 	for i, a := range c.Arms {
 		as, name := armTone(i), t.candidate+" "+a.Version
 		if a.Control {
@@ -109,13 +120,41 @@ func (m *Model) armGrid(c abtest.Course) grid {
 		if a.Verdict == "" {
 			words = render.None
 		}
-		g.rows = append(g.rows, []cell{
-			word(as, name), word(plain, share(a.Weight)),
-			{draw: func(w int) string { return t.bar(as, a.Weight, w) }},
-			word(plain, render.Count(a.Subjects)), word(dim, strings.ReplaceAll(string(a.Phase), "_", " ")), word(tone, words),
-		})
+		row := []cell{
+			word(as, name), word(plain, share(a.Weight)), {draw: func(w int) string { return t.bar(as, a.Weight, w) }}, word(plain, render.Count(a.Subjects)),
+		}
+		if estimates != nil {
+			row = append(row, estimateCells(estimates[i])...)
+		}
+		g.rows = append(g.rows, append(row, word(dim, strings.ReplaceAll(string(a.Phase), "_", " ")), word(tone, words)))
 	}
 	return g
+}
+
+// estimatesOf are what the rewards say about the arms, in their order; nil without rewards.
+func estimatesOf(c abtest.Course) []judge.ArmEstimate {
+	if c.Comparison == nil || c.Comparison.Rewards == nil || len(c.Comparison.Estimates.Arms) != len(c.Arms) {
+		return nil
+	}
+	return c.Comparison.Estimates.Arms
+}
+
+// estimateCells are the mean reward of an arm, its difference from the control with the interval, and the probability that it is the best.
+func estimateCells(e judge.ArmEstimate) []cell {
+	mean, difference, best := render.None, render.None, render.None
+	if e.Subjects > 0 {
+		mean = fmt.Sprintf("%.3g", e.Mean)
+	}
+	switch {
+	case e.Difference != nil && e.Lo != nil && e.Hi != nil:
+		difference = fmt.Sprintf("%+.2g (%+.2g to %+.2g)", *e.Difference, *e.Lo, *e.Hi)
+	case e.Difference != nil:
+		difference = fmt.Sprintf("%+.2g", *e.Difference)
+	}
+	if e.Best != nil {
+		best = fmt.Sprintf("%.1f%%", 100**e.Best)
+	}
+	return []cell{word(plain, mean), word(plain, difference), word(plain, best)}
 }
 
 // share is a share in percent, as short as it is.
@@ -182,9 +221,12 @@ func (m *Model) armLines(c abtest.Course, width int, name string, values [][]flo
 
 // guardLines are the guardrails, those that are breached first.
 func (m *Model) guardLines(c abtest.Course, width int) []string {
+	if c.Comparison == nil {
+		return nil
+	}
 	t, name := m.theme, "guards"
-	guards := slices.Clone(c.Guards)
-	slices.SortStableFunc(guards, func(a, b abtest.Guard) int { return guardRank(a) - guardRank(b) })
+	guards := slices.Clone(c.Comparison.Guards)
+	slices.SortStableFunc(guards, func(a, b abtest.GuardStatus) int { return guardRank(a) - guardRank(b) })
 	var out []string
 	for i, g := range guards {
 		if len(out) == mostLines-1 && len(guards) > mostLines {
@@ -207,7 +249,7 @@ func (m *Model) guardLines(c abtest.Course, width int) []string {
 	return out
 }
 
-func guardRank(g abtest.Guard) int {
+func guardRank(g abtest.GuardStatus) int {
 	switch {
 	case g.Breached:
 		return 0
