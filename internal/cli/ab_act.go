@@ -133,7 +133,7 @@ promoted, aborted or retired. To make one of them live, promote it: that ends th
 	}, nil, run)
 }
 
-// abResult is what an act on an experiment prints.
+// abResult is the output of an act on an experiment.
 type abResult struct {
 	Job         job.Name     `json:"job"`
 	Verb        ledger.Verb  `json:"verb"`
@@ -155,7 +155,7 @@ func runABAct(ctx context.Context, o abOptions) error {
 		return err
 	}
 	answer, err := o.answered(ctx, c, ledger.Request{Job: o.job, Verb: o.verb, Args: o.args, By: o.by()},
-		fmt.Sprintf("kappactl ab status %s   # the request stands; an agent goes on with it", o.job))
+		fmt.Sprintf("kappactl ab status %s   # an agent still answers the request", o.job))
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ its arm by hash.`,
 	return cmd
 }
 
-// abForgotten is what ab forget prints. It does not repeat the subject.
+// abForgotten is the output of ab forget. It does not repeat the subject.
 type abForgotten struct {
 	Job     job.Name `json:"job"`
 	Deleted int64    `json:"deleted"`

@@ -13,7 +13,7 @@ import (
 	"github.com/kappactl/kappactl/internal/render"
 )
 
-// abLook is what commands take that look at an experiment.
+// abLook are the options of commands that read an experiment.
 type abLook struct {
 	*app
 	job     job.Name

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// answerEvery is how often a command looks for the answer to its request.
+	// answerEvery is how often a command asks for the answer to its request.
 	answerEvery = 100 * time.Millisecond
 	// flipTimeout leaves an agent its minute of tries to flip (promote.deadline), so that it, and not this command, says
 	// who is in the way.
@@ -36,7 +36,7 @@ type act struct {
 	agreed bool
 }
 
-// actResult is what an act prints.
+// actResult is the output of an act.
 type actResult struct {
 	Job      job.Name     `json:"job"`
 	Version  string       `json:"version"`

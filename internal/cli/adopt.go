@@ -67,7 +67,7 @@ listed, and --leave-dependants leaves it with the table. A view is adopted by a 
 	return cmd
 }
 
-// adoptResult is what adopt prints.
+// adoptResult is the output of adopt.
 type adoptResult struct {
 	Job         job.Name     `json:"job"`
 	Version     string       `json:"version"`

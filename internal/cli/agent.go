@@ -179,7 +179,7 @@ type wired struct {
 	scheduler *schedule.Scheduler
 }
 
-// identity is what an agent is told about itself.
+// identity describes an agent to itself.
 type identity struct {
 	id       string
 	address  string

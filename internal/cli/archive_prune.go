@@ -56,7 +56,7 @@ files. Off a terminal it needs --yes. Do not let a bucket or a cron job delete f
 	return cmd
 }
 
-// archivePruned is what archive prune prints.
+// archivePruned is the output of archive prune.
 type archivePruned struct {
 	Before     time.Time       `json:"before"`
 	DryRun     bool            `json:"dry_run"`

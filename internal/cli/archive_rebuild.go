@@ -42,7 +42,7 @@ first. Files that are damaged are listed, and the command ends with exit code 5.
 	return cmd
 }
 
-// archiveRebuilt is what archive rebuild prints.
+// archiveRebuilt is the output of archive rebuild.
 type archiveRebuilt struct {
 	OK       bool              `json:"ok"`
 	Files    []archive.Rebuilt `json:"files"`

@@ -52,7 +52,7 @@ cut off below the end of the archive, the archive keeps what it has and goes on 
 	return cmd
 }
 
-// archiveResumed is what archive resume prints.
+// archiveResumed is the output of archive resume.
 type archiveResumed struct {
 	Partitions int          `json:"partitions"` // that go on
 	Gaps       []ledger.Gap `json:"gaps"`       // that were accepted

@@ -90,7 +90,7 @@ func archiveLines(w io.Writer, style render.Style, found []archiveStatus) error 
 	return err
 }
 
-// archivedFor is what the metrics show of archives.
+// archivedFor returns the metrics of archives.
 func archivedFor(ctx context.Context, db pg.DB, now time.Time) ([]httpapi.Archived, error) {
 	all, err := archive.Store{}.Statuses(ctx, db, "")
 	out := make([]httpapi.Archived, len(all))

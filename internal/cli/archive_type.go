@@ -42,7 +42,7 @@ location can be read and written.`,
 	}
 }
 
-// archiveTyped is what archive type prints.
+// archiveTyped is the output of archive type.
 type archiveTyped struct {
 	Fingerprint string `json:"fingerprint"`
 	typed.Total

@@ -36,7 +36,7 @@ manifest names; they do no harm, and one that is being published now may be amon
 	return cmd
 }
 
-// archiveVerified is what archive verify prints.
+// archiveVerified is the output of archive verify.
 type archiveVerified struct {
 	OK bool `json:"ok"`
 	archive.Verified

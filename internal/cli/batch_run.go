@@ -19,7 +19,7 @@ import (
 // batchProgressEvery is how often batch run --wait prints how far the run is.
 const batchProgressEvery = 5 * time.Second
 
-// batchResult is what batch run prints.
+// batchResult is the output of batch run.
 type batchResult struct {
 	actResult
 	Generation *batchlayer.Generation `json:"generation"` // null: none was begun
@@ -97,7 +97,7 @@ func begunAs(ref job.Ref, g batchlayer.Generation) reason.Reason {
 	return reason.BatchStarted(ref, g.Generation, g.Base)
 }
 
-// troubleEvery is how often a command that waits for a batch run looks at what keeps it from going on.
+// troubleEvery is how often a command that waits for a batch run reads why it does not continue.
 const troubleEvery = 2 * time.Second
 
 // troubles tells what keeps a batch run from going on, each cause once.

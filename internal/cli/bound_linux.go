@@ -11,7 +11,7 @@ import (
 const (
 	rlimitData = 2 // RLIMIT_DATA, which package syscall does not name on every architecture
 
-	// roomBeside is what an agent's process may have beside twice agent.memory: stacks, code, what the allocators keep.
+	// roomBeside is the memory of an agent's process beside twice agent.memory: stacks, code, what the allocators keep.
 	roomBeside = 1 << 30
 )
 
@@ -36,7 +36,7 @@ func boundData(memory int64) error {
 	return nil
 }
 
-// dataBytes is what RLIMIT_DATA counts of this process now.
+// dataBytes returns the memory of this process that RLIMIT_DATA counts.
 func dataBytes() (int64, error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

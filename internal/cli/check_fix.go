@@ -15,7 +15,7 @@ import (
 	"github.com/kappactl/kappactl/internal/yamledit"
 )
 
-// fixResult is what check --fix prints.
+// fixResult is the output of check --fix.
 type fixResult struct {
 	Job     job.Name `json:"job"`
 	File    string   `json:"file"`
@@ -85,7 +85,7 @@ func fixedText(spec *job.Spec, fixed query.Fixed) (string, error) {
 		q := yamledit.Get(root, "query")
 		if q == nil || strings.Contains(q.Value, "${") {
 			return "", &job.Refusal{
-				Code: job.ExitUsage, Cause: "the query has variables, so it cannot be written anew",
+				Code: job.ExitUsage, Cause: "the query has variables, so it cannot be rewritten",
 				Next: "change the query by hand, as the warnings of kappactl check say",
 			}
 		}

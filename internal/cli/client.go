@@ -56,7 +56,7 @@ func pgConfig(s config.Settings) pg.Config {
 	return c
 }
 
-// client is what a command that looks at, or asks for, something works with.
+// client holds the connections and the settings of a command.
 type client struct {
 	settings  config.Settings
 	pool      *pg.Pool
@@ -140,7 +140,7 @@ func (c *client) admin(ctx context.Context) (*kafka.Admin, kafka.Config, error) 
 	return admin, k, err
 }
 
-// brokerPatience is how long a command waits for the brokers before it says that they are not there.
+// brokerPatience is how long a command waits for the brokers before it reports that they do not answer.
 const brokerPatience = 5 * time.Second
 
 // clusterID proves that the brokers answer and have the topics, and says which cluster they are.

@@ -107,7 +107,7 @@ func (a *app) columnsOf(ctx context.Context, cmd *cobra.Command, args []string) 
 	return out
 }
 
-// complete lists jobs for the first argument and versions for those after it. Whatever goes wrong, it says nothing.
+// complete lists jobs for the first argument and versions for those after it. On any error it returns nothing.
 func (a *app) complete(cmd *cobra.Command, args []string, versions bool) []string {
 	return a.within(cmd, func(ctx context.Context, cmd *cobra.Command) []string { return a.targets(ctx, cmd, args, versions) })
 }

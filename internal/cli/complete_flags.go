@@ -49,7 +49,7 @@ func fromFiles(cmd *cobra.Command, flag string, kinds []string, directive cobra.
 	})
 }
 
-// within is what find finds in the time that completion may take. Whatever goes wrong, it says nothing.
+// within returns what find returns within the time that completion may take. On any error it returns nothing.
 func (a *app) within(cmd *cobra.Command, find func(context.Context, *cobra.Command) []string) []string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), completeIn)
 	defer cancel()

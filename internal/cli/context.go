@@ -78,7 +78,7 @@ line of the settings file, or the default.`,
 	}
 }
 
-// surroundings is what the settings are looked for in.
+// surroundings are the places where settings are looked up.
 func (a *app) surroundings() config.Env {
 	e := config.System()
 	e.Getenv = a.sys.Env
@@ -123,7 +123,7 @@ func runContextList(_ context.Context, o contextOptions) error {
 	})
 }
 
-// contextUsed is what context use prints.
+// contextUsed is the output of context use.
 type contextUsed struct {
 	Context string `json:"context"`
 	Before  string `json:"before"` // empty: none was

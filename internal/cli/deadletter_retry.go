@@ -44,7 +44,7 @@ const (
 	cannotBeSaid = "unknown"
 )
 
-// retried is what a retry says about one dead letter.
+// retried is the result of a retry for one dead letter.
 type retried struct {
 	Record  string `json:"record"`
 	Outcome string `json:"outcome"` // passes, fails or unknown

@@ -16,7 +16,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// deployResult is what deploy and wait print.
+// deployResult is the output of deploy and wait.
 type deployResult struct {
 	Job        job.Name     `json:"job"`
 	Version    string       `json:"version"`
@@ -155,7 +155,7 @@ func (a *app) failed(ctx context.Context, r deployResult, err error) deployResul
 	return r
 }
 
-// result is what is known of a deployment at its end.
+// result is the state of a deployment at its end.
 func (f *follower) result(ctx context.Context, d ledger.Deployment, code job.ExitCode, s plan.Staged) deployResult {
 	r := deployResult{
 		Job: d.Job, Version: versionText(d), Deployment: d.ID, Phase: d.Phase, ExitCode: code, Records: d.Records,
@@ -172,7 +172,7 @@ func (f *follower) result(ctx context.Context, d ledger.Deployment, code job.Exi
 	return r
 }
 
-// nextOf is what a person would do with a deployment that is as far as was asked for; empty: nothing.
+// nextOf returns the next command for a deployment that is as far as was asked for; empty: none.
 func nextOf(d ledger.Deployment) string {
 	switch {
 	case d.State == job.Waiting && (d.Phase == job.Verified || d.Phase == job.Standby):

@@ -25,7 +25,7 @@ type diffOptions struct {
 
 const (
 	diffHold = 10 * time.Second      // how long versions are held at the same offsets, and may take to reach them
-	diffPoll = 50 * time.Millisecond // between two looks at whether they have
+	diffPoll = 50 * time.Millisecond // between two checks whether they have
 )
 
 func newDiff(a *app, run func(context.Context, diffOptions) error) *cobra.Command {

@@ -32,7 +32,7 @@ something does not work.`,
 	}
 }
 
-// doctorResult is what doctor prints.
+// doctorResult is the output of doctor.
 type doctorResult struct {
 	OK       bool             `json:"ok"`
 	Findings []doctor.Finding `json:"findings"`

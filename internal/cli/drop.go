@@ -54,7 +54,7 @@ the job's name, elsewhere it needs --yes. Once begun it is finished by an agent,
 	return cmd
 }
 
-// dropResult is what drop prints.
+// dropResult is the output of drop.
 type dropResult struct {
 	plan.Removal
 	DryRun      bool        `json:"dry_run"`
@@ -104,7 +104,7 @@ func runDrop(ctx context.Context, o dropOptions) error {
 	return o.result(r, r.print)
 }
 
-// gone says that the job was dropped before, so that a drop can be run again.
+// gone reports that the job was dropped before, so that a drop can be run again.
 func (o dropOptions) gone(ctx context.Context, c *client, unknown error) error {
 	d, err := c.store.Dropped(ctx, o.job)
 	if err != nil {

@@ -110,10 +110,10 @@ func explain(ctx context.Context, err error) failure {
 	return f
 }
 
-// dsnForm is how a connection string looks.
+// dsnForm is the form of a connection string.
 const dsnForm = `"host=… port=… dbname=… user=…" or postgres://USER@HOST:PORT/DATABASE`
 
-// passwordSources is what to look at when the database refuses a password.
+// passwordSources lists what to check when the database refuses a password.
 const passwordSources = "check user in dsn, and where its password is from: dsn_password_file or dsn_password_command in the settings, " +
 	"KAPPACTL_DSN_PASSWORD_FILE, PGPASSWORD or the passfile (kappactl context show prints which)"
 
@@ -172,7 +172,7 @@ func timeoutCause(err error) string {
 // oneLine keeps an error of a server, which may have several lines, on one.
 func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
-// String is what goes to the error stream.
+// String is the text for the error stream.
 func (f failure) String() string {
 	var b strings.Builder
 	for _, cause := range f.Causes {

@@ -75,7 +75,8 @@ func (a *app) helpOf(show func(*cobra.Command, []string)) func(*cobra.Command, [
 	}
 }
 
-// reflow breaks the paragraphs of a text anew for a terminal of this width; 0 is unknown. Paragraphs with indented lines stay as they are.
+// reflow breaks the paragraphs of a text again for a terminal of this width; 0 is unknown. Paragraphs with indented
+// lines stay as they are.
 func reflow(text string, width int) string {
 	if width <= 0 || width > 100 {
 		width = 100

@@ -84,7 +84,7 @@ func epochsOf(l batchlayer.Layers) string {
 
 func secondsLong(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// layersFor is what the metrics show of lambda versions.
+// layersFor returns the metrics of lambda versions.
 func layersFor(ctx context.Context, db pg.DB) ([]httpapi.Layers, error) {
 	found, err := layersOf(ctx, db, "")
 	out := make([]httpapi.Layers, len(found))

@@ -36,7 +36,7 @@ on. They come from the commands themselves, so that they are those of this build
 	}
 }
 
-// manResult is what man prints.
+// manResult is the output of man.
 type manResult struct {
 	Dir   string   `json:"dir"`
 	Pages []string `json:"pages"`

@@ -42,7 +42,7 @@ func several(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// fileResult is what became of one of several job files.
+// fileResult is the result of one of several job files.
 type fileResult struct {
 	File     string          `json:"file"`
 	Job      job.Name        `json:"job"` // empty: the file could not be read
@@ -57,7 +57,7 @@ type fileResult struct {
 	suite   *junitSuite
 }
 
-// manyResult is what a command prints for several job files.
+// manyResult is the output of a command for several job files.
 type manyResult struct {
 	Files    []fileResult `json:"files"`
 	Failed   int          `json:"failed"`

@@ -12,7 +12,7 @@ import (
 	"github.com/kappactl/kappactl/speedlayer"
 )
 
-// merging is what check and test merge parts with: the statements of agents and views, in temporary tables.
+// merging returns the dependencies with which check and test merge parts: the statements of agents and views, in temporary tables.
 func merging(ctx context.Context, pool *pg.Pool) mergecheck.Deps {
 	return mergecheck.Deps{
 		Pool: pool, Agent: agent.Role(ctx, pool), Statements: speedlayer.Store{}, Views: views(), StagingColumn: speedlayer.StagingColumn, Fillfactor: serving.Fillfactor,

@@ -110,7 +110,7 @@ func exampleNames() []string {
 	return paths
 }
 
-// newResult is what new prints.
+// newResult is the output of new.
 type newResult struct {
 	Job        job.Name    `json:"job"`
 	File       string      `json:"file"`

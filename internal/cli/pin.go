@@ -47,7 +47,7 @@ func pinCommand(o pinOptions, run func(context.Context, pinOptions) error, cmd *
 	return cmd
 }
 
-// pinResult is what pin and unpin print.
+// pinResult is the output of pin and unpin.
 type pinResult struct {
 	Job     job.Name `json:"job"`
 	Version string   `json:"version"`

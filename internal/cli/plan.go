@@ -63,7 +63,7 @@ FILE is a job file, a folder of job files, or - for standard input. Its variable
 	return cmd
 }
 
-// planResult is what plan prints. null means unknown.
+// planResult is the output of plan. null means unknown.
 type planResult struct {
 	Job      job.Name        `json:"job"`
 	Version  string          `json:"version"`
@@ -172,7 +172,7 @@ func (r planResult) failure() error {
 	return &codeError{Code: r.ExitCode, Cause: first.Cause, Next: first.Next}
 }
 
-// outline is what needs no more questions.
+// outline fills in what needs no further query.
 func (o planOptions) outline(c *compiled, p plan.Deploy) planResult {
 	r := planResult{
 		Job: c.spec.Job, Version: p.Number.String(), Hash: c.hash, Action: planAction(p), Changes: []job.Change{},

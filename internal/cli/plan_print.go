@@ -106,7 +106,7 @@ func (r planResult) words() string {
 	return "stage " + r.Version + " (" + r.Hash + ") and replay from " + r.Replay.Start
 }
 
-// freeText is what PostgreSQL's disk has left.
+// freeText is the free space of PostgreSQL's disk.
 func freeText(r estimate.Replay) string {
 	if r.DiskFree == nil {
 		return "unknown, " + r.DiskUnknown

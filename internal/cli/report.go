@@ -185,7 +185,7 @@ func (c *client) gather(ctx context.Context, id int64) (report.Report, error) {
 	return r, err
 }
 
-// planned is what the version of a deployment was to read, and what its file changed.
+// planned returns the ranges that the version of a deployment was to read, and the changes of its file.
 func (c *client) planned(ctx context.Context, d ledger.Deployment) (report.Plan, error) {
 	p := report.Plan{Changes: []job.Change{}, Partitions: []report.Range{}}
 	positions, err := speedlayer.Store{}.Positions(ctx, c.pool, d.Ref())

@@ -18,7 +18,7 @@ import (
 	"github.com/kappactl/kappactl/internal/render"
 )
 
-// app is what all commands of one run share.
+// app is shared by all commands of one run.
 type app struct {
 	sys   System
 	flags globals
@@ -27,7 +27,7 @@ type app struct {
 	state *state
 }
 
-// state is what changes while a command runs; copies of an app share it.
+// state changes while a command runs; copies of an app share it.
 type state struct {
 	failed bool     // the failure is printed for programs
 	file   string   // the job file that is read
@@ -262,7 +262,7 @@ func (a *app) colors(terminal bool) bool {
 	return terminal && !a.flags.noColor && a.sys.Env("NO_COLOR") == "" && a.sys.Env("TERM") != "dumb"
 }
 
-// machine says that results are for programs.
+// machine reports whether results are for programs.
 func (a *app) machine() bool { return a.flags.output.value != "table" }
 
 // outputs are the values of --output.

@@ -129,7 +129,7 @@ func toneOfSchedule(c schedule.Condition) render.Tone {
 	return render.Plain
 }
 
-// resultOf is what became of the last run.
+// resultOf is the result of the last run.
 func resultOf(s schedule.Status) string {
 	l := s.Last
 	switch {

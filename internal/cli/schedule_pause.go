@@ -37,7 +37,7 @@ not made up for.`,
 	}, true, run)
 }
 
-// scheduleChanged is what schedule pause and schedule resume print.
+// scheduleChanged is the output of schedule pause and schedule resume.
 type scheduleChanged struct {
 	Job     job.Name   `json:"job"`
 	Paused  bool       `json:"paused"`

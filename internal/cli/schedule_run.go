@@ -25,7 +25,7 @@ It works on a paused schedule too. While a run is under way it is refused with e
 	return cmd
 }
 
-// scheduleRun is what schedule run-now prints.
+// scheduleRun is the output of schedule run-now.
 type scheduleRun struct {
 	Job     job.Name `json:"job"`
 	Request *int64   `json:"request"` // null after a dry run

@@ -42,7 +42,7 @@ func scheduleLines(w io.Writer, style render.Style, s *schedule.Status) error {
 	return err
 }
 
-// scheduleWarning is what is wrong with a schedule, and the next command; empty when nothing is.
+// scheduleWarning returns what is wrong with a schedule, and the next command; both are empty if nothing is.
 func scheduleWarning(s schedule.Status) string {
 	switch s.State {
 	case schedule.Late:
@@ -57,7 +57,7 @@ func scheduleWarning(s schedule.Status) string {
 	return ""
 }
 
-// scheduledFor is what the metrics show of schedules.
+// scheduledFor returns the metrics of schedules.
 func scheduledFor(ctx context.Context, db pg.DB, now time.Time) ([]httpapi.Scheduled, error) {
 	found, err := schedule.Store{}.Statuses(ctx, db, "")
 	out := make([]httpapi.Scheduled, len(found))

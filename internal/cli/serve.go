@@ -62,7 +62,7 @@ func runServe(ctx context.Context, o serveOptions) error {
 	return err
 }
 
-// loopback says that only this machine reaches an address.
+// loopback reports whether only this machine reaches an address.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

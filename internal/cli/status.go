@@ -122,7 +122,7 @@ func (o statusOptions) table(w io.Writer, jobs []status.Job, partitions bool) er
 	return printStatuses(w, o.style(), jobs, partitions, o.wide || !o.style().People)
 }
 
-// remark says on the error stream what is wrong with the agents: without one, what is shown stands still.
+// remark warns on the error stream when no agent is running: the state shown is then the last one known.
 func (o statusOptions) remark(ctx context.Context, c *client, jobs []status.Job) {
 	living, err := agent.Roster(ctx, c.pool, agent.AliveWithin)
 	switch apart := doctor.HookDifferences(living); {

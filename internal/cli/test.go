@@ -53,7 +53,7 @@ FILE is a job file, a folder of job files, or - for standard input. Its variable
 	return cmd
 }
 
-// testResult is what test prints.
+// testResult is the output of test.
 type testResult struct {
 	Job    job.Name       `json:"job"`
 	Passed int            `json:"passed"`

@@ -138,7 +138,7 @@ func (o watchUIOptions) follow(ctx context.Context, c *client) error {
 	return exitWith(code)
 }
 
-// interactive says that there is a terminal that can be drawn on and typed into.
+// interactive reports whether there is a terminal to draw on and to read keys from.
 func (o watchUIOptions) interactive() bool {
 	term := o.sys.Env("TERM")
 	return o.sys.InTTY && o.sys.OutTTY && term != "" && term != "dumb" && !o.machine()
@@ -151,7 +151,7 @@ func (o watchUIOptions) options() tui.Options {
 	}
 }
 
-// look is what the terminal can show. NO_COLOR and a locale without block characters leave less of it.
+// look describes what the terminal can show. NO_COLOR and a locale without block characters reduce it.
 func (o watchUIOptions) look() tui.Look {
 	depth := termenv.NewOutput(o.sys.Out, termenv.WithEnvironment(environment(o.sys.Env)), termenv.WithTTY(true)).ColorProfile()
 	return tui.Look{
@@ -189,7 +189,7 @@ func (a *app) silent() *app {
 	return &quiet
 }
 
-// onlyASCII says that the locale, or the Linux console, has no block characters. No locale at all says nothing.
+// onlyASCII reports whether the locale, or the Linux console, has no block characters. Without a locale it is false.
 func onlyASCII(env func(string) string) bool {
 	locale := strings.ToLower(cmp.Or(env("LC_ALL"), env("LC_CTYPE"), env("LANG")))
 	utf8 := locale == "" || strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")

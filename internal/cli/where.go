@@ -19,7 +19,7 @@ type where struct {
 	Database string `json:"database"`
 }
 
-// where is what the client is connected to.
+// where returns the context and the database that the client is connected to.
 func (c *client) where() where {
 	host, port, database := c.pool.Place()
 	if !strings.HasPrefix(host, "/") { // else the folder of a socket

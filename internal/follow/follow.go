@@ -44,7 +44,7 @@ type Config struct {
 	Every time.Duration // between lines of progress, over all versions
 }
 
-// Follower prints what changed between two looks. Its owner is the goroutine of the command.
+// Follower prints what changed between two queries. Its owner is the goroutine of the command.
 type Follower struct {
 	Config
 	seen     map[string]*seen
@@ -55,7 +55,7 @@ type Follower struct {
 	err      error                // of the first line that could not be printed
 }
 
-// seen is what is known of a version.
+// seen is the last known state of a version.
 type seen struct {
 	phase    job.Phase
 	phaseAt  time.Time // of the newest change of phase in the history

@@ -26,7 +26,7 @@ const (
 	KindEnd      Kind = "end"
 )
 
-// Head is what every line has.
+// Head holds the members of every line.
 type Head struct {
 	At   time.Time `json:"at"`
 	Kind Kind      `json:"kind"`

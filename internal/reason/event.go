@@ -109,7 +109,7 @@ func Pinned(ref job.Ref) Reason { return Reason{CodePinned, Args{"version": ref.
 // Unpinned is a version that is no longer kept.
 func Unpinned(ref job.Ref) Reason { return Reason{CodeUnpinned, Args{"version": ref.String()}} }
 
-// DropBegins is what dropping a job does, a sentence a step.
+// DropBegins lists the steps of dropping a job, one sentence each.
 func DropBegins(steps []string) Reason { return Reason{CodeDropBegins, Args{"steps": steps}} }
 
 // optional is a reason with one argument more unless its value is empty.

@@ -102,7 +102,7 @@ func ABTrouble(name job.Name, run int, control string, cause Reason) Reason {
 	return ofRun(CodeABTrouble, name, run, Args{"control": control, "cause": cause})
 }
 
-// ABRunning is what an experiment stands in the way of.
+// ABRunning refuses an act that a running experiment does not allow.
 func ABRunning(name job.Name, run int) Reason { return ofRun(CodeABRunning, name, run, nil) }
 
 // ABNone is a job without a running experiment.

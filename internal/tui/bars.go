@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// pen is what a bar is drawn with: from nothing to a full cell, and what is not done.
+// pen holds the characters of a bar: from nothing to a full cell, and what is not done.
 type pen struct {
 	steps []string
 	track string
 }
 
-// bar draws a share of 0 to 1 in exactly width cells. A share below 1 never looks full, one above 0 never empty.
+// bar draws a share of 0 to 1 in exactly width cells. A share below 1 is never drawn full, one above 0 never empty.
 func (t theme) bar(as tone, share float64, width int) string {
 	return t.stroke(t.block, as, share, width)
 }

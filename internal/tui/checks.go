@@ -8,7 +8,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// checksPart is what the checks said last: one a line, or all on one line when there is no room.
+// checksPart shows the last results of the checks: one a line, or all on one line when there is no room.
 func (m *Model) checksPart(r room, v status.Version, width int) []string {
 	checks := m.detail.Facts[v.Version].Checks
 	t := m.theme

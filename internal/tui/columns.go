@@ -52,7 +52,7 @@ type column struct {
 	least, most int
 	// tight is how narrow it becomes when no column is left that may leave; 0 is not narrower.
 	tight int
-	// rest says that it takes what the others leave.
+	// rest is set if the column takes the width that the others leave.
 	rest bool
 }
 

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// lookEvery is how often the page asks anew.
+	// lookEvery is the interval between two queries.
 	lookEvery = time.Second
-	// lookPatience is how long it waits for an answer before it says that there is none.
+	// lookPatience is how long it waits for an answer before it calls the page stale.
 	lookPatience = 5 * time.Second
 )
 

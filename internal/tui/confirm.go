@@ -57,7 +57,7 @@ func (m *Model) begin(verb ledger.Verb) tea.Cmd {
 	return m.io.resolve(m.acts, name, verb)
 }
 
-// rollback is what r means: another generation on the page of layers, else another version.
+// rollback returns the verb of the key r: another generation on the page of layers, else another version.
 func (m *Model) rollback() ledger.Verb {
 	if m.page == pageLayers {
 		return ledger.BatchRollback
@@ -65,7 +65,7 @@ func (m *Model) rollback() ledger.Verb {
 	return ledger.Rollback
 }
 
-// pauseOrResume is what space means: resume when the version on the page is paused.
+// pauseOrResume returns the verb of the space key: resume when the version on the page is paused.
 func (m *Model) pauseOrResume() ledger.Verb {
 	v := m.focused()
 	if m.page == pageOverview {

@@ -61,7 +61,7 @@ func (m *Model) footerLine() string {
 	return m.hints(first, last)
 }
 
-// failureLine is why the last look failed. The cause stands at the end of an error: a long one loses its beginning.
+// failureLine is why the last query failed. The cause is at the end of an error: a long one loses its beginning.
 func (m *Model) failureLine() string {
 	t := m.theme
 	lead := " " + t.warn + " the last look failed: "
@@ -94,7 +94,7 @@ func (m *Model) actHints() []string {
 	return out
 }
 
-// possible says that the version that was chosen, or any of the job, can be asked for this.
+// possible reports whether the version that was chosen, or any of the job, can be asked for this.
 func (m *Model) possible(verb ledger.Verb) bool {
 	s, known := m.status()
 	if !known {

@@ -148,7 +148,7 @@ func (m *Model) freshness(roomy bool) string {
 	return strings.TrimSpace(clock)
 }
 
-// stale says that what is on the page is not what is: the last look failed, or none came back for long.
+// stale reports whether the page is out of date: the last query failed, or none has returned for long.
 func (m *Model) stale() bool {
 	return m.failure != nil || !m.seen.IsZero() && m.now.Sub(m.seen) > lookPatience
 }

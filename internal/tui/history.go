@@ -20,7 +20,7 @@ type sample struct {
 	end, lag, read float64
 }
 
-// history is what was seen of a version since the interface began, oldest first.
+// history holds the samples of a version since the interface began, oldest first.
 type history struct{ samples []sample }
 
 // add takes over a status when it is newer than the last one.

@@ -12,7 +12,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// binding is what keys do, as the help shows it and as the program runs it.
+// binding is the action of keys, with its text in the help.
 type binding struct {
 	key.Binding
 	run func(m *Model, name string) tea.Cmd
@@ -284,7 +284,7 @@ func (m *Model) jobs() []status.Job {
 	return out
 }
 
-// matches says that every word of the filter is in a text.
+// matches reports whether every word of the filter is in a text.
 func (m *Model) matches(text string) bool {
 	text = strings.ToLower(text)
 	for _, w := range strings.Fields(strings.ToLower(m.filters[m.page].text)) {

@@ -76,7 +76,7 @@ func (m *Model) batchHints() []string {
 	return out
 }
 
-// batchEffect is what an act on the layers does, to confirm.
+// batchEffect describes an act on the layers that is to be confirmed.
 func (m *Model) batchEffect(a Act) string {
 	version := a.Ref.Number.String()
 	switch a.Verb {

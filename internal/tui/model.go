@@ -10,7 +10,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// page is what the middle of the window shows.
+// page names the content of the middle of the window.
 type page string
 
 // The pages.
@@ -202,7 +202,7 @@ func (m *Model) remember(s status.Job) {
 	}
 }
 
-// curve is what was seen of a version of the job on the page.
+// curve is the recorded history of a version of the job on the page.
 func (m *Model) curve(name job.Name, version string) *history {
 	return m.curves[string(name)+"/"+version]
 }

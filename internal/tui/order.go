@@ -25,7 +25,7 @@ func partitionName(p status.Partition) string {
 	return fmt.Sprintf("%s/%d", p.Topic, p.Partition)
 }
 
-// reorder takes the order anew when it is of another version, or old.
+// reorder sorts again if the order is of another version, or old.
 func (m *Model) reorder() {
 	v := m.focused()
 	if v == nil || v.Version == m.order.version && m.now.Sub(m.order.at) < reorderEvery &&

@@ -105,7 +105,7 @@ func (m *Model) partitionsInSight() int {
 	return max(0, height-len(m.abovePartitions(plan(m.width, height), *v))-1)
 }
 
-// compactPage is what matters of the version in focus, for a window in which nothing else fits.
+// compactPage shows the essentials of the version in focus, for a window in which nothing else fits.
 func (m *Model) compactPage(v status.Version, width, height int) []string {
 	t := m.theme
 	sign, as, _ := t.role(v)
@@ -238,7 +238,7 @@ func deploymentOf(s status.Job, version string) *status.Deployment {
 	return nil
 }
 
-// notesPart is what is out of the ordinary: retention, dead letters, warnings, windows that end.
+// notesPart lists what is out of the ordinary: retention, dead letters, warnings, windows that end.
 func (m *Model) notesPart(r room, v status.Version) []string {
 	t := m.theme
 	var out []string

@@ -7,7 +7,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// eventsPage is what happened to a job, newest first.
+// eventsPage lists the events of a job, newest first.
 func (m *Model) eventsPage(width, height int) []string {
 	if m.events == nil {
 		if m.failure == nil && m.detail != nil && !m.seen.IsZero() && m.asked.IsZero() {

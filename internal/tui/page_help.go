@@ -19,7 +19,7 @@ func (m *Model) helpPage(width, height int) []string {
 		out = append(out, "  "+t.paint(strong, t.fit(keys, 12, false))+"  "+b.Help().Desc)
 	}
 	out = append(out, "  "+t.paint(strong, t.fit("ctrl-c", 12, false))+
-		"  leave with exit code 130; ctrl-z suspends, ctrl-l draws anew")
+		"  leave with exit code 130; ctrl-z suspends, ctrl-l redraws")
 	signs := "  " + t.paint(live, t.live+" live") + "   " + t.paint(candidate, t.candidate+" candidate") + "   " +
 		t.paint(standby, t.standby+" standby") +
 		"   " + t.paint(warn, t.warn+" wants a look") + "   " + t.paint(bad, t.bad+" wants an act")

@@ -73,7 +73,7 @@ func (m *Model) layers() *batchlayer.Layers {
 	return nil
 }
 
-// readersLine is what readers of the version see.
+// readersLine describes what readers of the version see.
 func (m *Model) readersLine(l batchlayer.Layers) string {
 	t := m.theme
 	head := t.label("readers of " + l.Version)

@@ -2,7 +2,7 @@ package tui
 
 import "github.com/charmbracelet/x/ansi"
 
-// prompt is one line that a person types. The cursor stands at its end.
+// prompt is one line that a person types. The cursor is at its end.
 type prompt struct{ text string }
 
 const longestPrompt = 200

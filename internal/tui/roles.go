@@ -10,7 +10,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// role is what a version is to the readers of the view.
+// role is the role of a version for the readers of the view.
 func (t theme) role(v status.Version) (sign string, as tone, name string) {
 	switch {
 	case v.Phase == job.Live:

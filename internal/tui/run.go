@@ -29,11 +29,11 @@ type Options struct {
 // Outcome is how it ended.
 type Outcome struct {
 	Code job.ExitCode
-	// Summary is what is left in the scrollback: five lines about the job, or none.
+	// Summary is the text left in the scrollback: five lines about the job, or none.
 	Summary []string
 }
 
-// ErrInterrupted says that a person ended the program with ctrl-c.
+// ErrInterrupted is returned when a person ends the program with ctrl-c.
 var ErrInterrupted = errors.New("interrupted")
 
 // FaultError is a fault of the interface itself. The terminal was restored before it is returned.
@@ -67,7 +67,7 @@ func Run(ctx context.Context, src Source, o Options) (Outcome, error) {
 	return m.outcome()
 }
 
-// outcome is what the exit of the model means to the caller.
+// outcome translates the exit of the model for the caller.
 func (m *Model) outcome() (Outcome, error) {
 	switch m.exit {
 	case exitEnded:

@@ -18,7 +18,7 @@ type Source interface {
 	Jobs(ctx context.Context) (Overview, error)
 	// Job is all that the page of one job shows.
 	Job(ctx context.Context, name job.Name) (Detail, error)
-	// Events is what happened to a job, newest first.
+	// Events returns the events of a job, newest first.
 	Events(ctx context.Context, name job.Name) ([]Event, error)
 	// Resolve finds the version that a verb without one is about, as the commands do.
 	Resolve(ctx context.Context, name job.Name, verb ledger.Verb) (job.Ref, error)
@@ -44,7 +44,7 @@ type Detail struct {
 	Schedule *schedule.Status
 	// Layers are those of its lambda versions that have not ended, the newest first.
 	Layers []batchlayer.Layers
-	// Archive is what is archived of its topics; nil when it keeps none.
+	// Archive is the archive of its topics; nil if it has none.
 	Archive *Archived
 	// Experiment is the newest of the job; nil when it has had none.
 	Experiment *abtest.Course
@@ -73,7 +73,7 @@ type Event struct {
 	By      string
 }
 
-// Act is what a person asked for and confirmed.
+// Act is an act that a person asked for and confirmed.
 type Act struct {
 	Verb       ledger.Verb
 	Ref        job.Ref

@@ -15,7 +15,7 @@ func clean(s string) string {
 	if alone(s) {
 		return s
 	}
-	// A character at an edge joins what stands beside it, and columns go wrong.
+	// A character at an edge joins its neighbour, and columns go wrong.
 	s = strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII {
 			return '?'
@@ -33,7 +33,7 @@ func safe(r rune) rune {
 	return r
 }
 
-// alone says that a text is as wide beside others as by itself.
+// alone reports whether a text is as wide beside others as by itself.
 func alone(s string) bool {
 	return cells(" "+s+" ") == cells(s)+2 && cells("…"+s+"…") == cells(s)+2
 }

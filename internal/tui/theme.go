@@ -7,7 +7,7 @@ import (
 	"github.com/muesli/termenv"
 )
 
-// tone is what a text means, apart from its words. Nothing is said by colour alone.
+// tone is the meaning of a text, apart from its words. Nothing is said by colour alone.
 type tone int
 
 const (
@@ -31,14 +31,14 @@ type glyphs struct {
 	cursor                                                 string
 }
 
-// theme is how the interface looks.
+// theme holds the colours and signs of the interface.
 type theme struct {
 	glyphs
 	styles [tones]lipgloss.Style
 	color  bool
 }
 
-// Look is what the terminal can show.
+// Look describes what the terminal can show.
 type Look struct {
 	Color bool // colours may be used
 	// Depth is how many colours there are; the zero value is all.

@@ -14,7 +14,7 @@ import (
 	"github.com/kappactl/kappactl/reprocess/status"
 )
 
-// phaseWords is a phase with what stands beside it.
+// phaseWords is a phase with its flags.
 func phaseWords(v status.Version) string {
 	text := strings.ReplaceAll(string(v.Phase), "_", " ")
 	if v.Paused {
