@@ -72,7 +72,12 @@ func (c *compiler) allowed(n tree, name string) bool {
 			other := "else " + cure
 			cure = latestCure + other
 			if n.function() == "row_number" {
-				cure = c.latestLines("remove row_number and its condition", n.list("partitions"), n.list("orders"), other)
+				lines := c.latestLines("remove row_number and its condition", n.list("partitions"), n.list("orders"), "")
+				cure = "for the first row of each key " + strings.TrimSuffix(lines, "; ") +
+					"; for the first n values of it write arg_max(x, y, n) and GROUP BY"
+			}
+			if n.function() == "row_number" && len(n.list("partitions")) == 0 {
+				cure = latestCure + other
 			}
 		}
 		c.refused.add(placeOf(n), named(name,

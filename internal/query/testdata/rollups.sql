@@ -196,7 +196,7 @@ SELECT url, sem(duration_ms) AS s FROM source GROUP BY url
 -- totals of different values
 SELECT url, sum(DISTINCT small % 3) AS s, avg(DISTINCT CASE WHEN ok THEN 1.5 ELSE 2.25 END) AS a, count(DISTINCT small % 3) AS n, sum(DISTINCT small % 3) / count(*) AS r, regr_avgx(price, small % 10) AS mean, sem(small % 10) AS e FROM source GROUP BY url
 -- medians
-SELECT ok, median(small % 3) AS a, median(price % 2) AS p, median(CAST(small % 3 AS float8)) AS d, median(DATE '2020-01-01' + small % 3) AS day, median(CAST(small % 3 AS VARCHAR)) AS t, median(DISTINCT small % 3) AS u FROM source GROUP BY ok
+SELECT ok, median(small % 3) AS a, median(CAST(small % 3 AS DECIMAL(9,2))) AS p, median(CAST(small % 3 AS float8)) AS d, median(DATE '2020-01-01' + small % 3) AS day, median(CAST(small % 3 AS VARCHAR)) AS t, median(DISTINCT small % 3) AS u FROM source GROUP BY ok
 -- quantiles of the values themselves
 SELECT quantile_cont(small % 3, 0.3) AS a, quantile(small % 3, 0.9) AS c, quantile_cont(CAST(small % 3 AS DECIMAL(9,3)), [0.1, 0.5, 0.77]) AS p, percentile_cont(0.2) WITHIN GROUP (ORDER BY small % 3 DESC) AS w, mad(small % 3) AS m, entropy(small % 3) AS e FROM source
 -- lists
