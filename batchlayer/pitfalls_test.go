@@ -266,6 +266,12 @@ func TestManyGenerationsLeaveNothingBehind(t *testing.T) { // pitfall 22
 	if len(slices.Compact(slices.Clone(pages[2:]))) > 2 {
 		t.Errorf("the speed layer grows: %v pages", pages)
 	}
+	kafkatest.Until(t, "the statistics of the batch table count the newest generation", func() bool {
+		return r.one(`SELECT count(*) FROM kappactl.generation WHERE generation = 12 AND timings ? 'analyze'`) == "1"
+	})
+	if n := r.one(`SELECT count(*) FROM pg_stats WHERE tablename = 'sums__v1_batch' AND inherited AND attname = 'k'`); n != "1" {
+		t.Errorf("the batch table has statistics of %s columns k", n)
+	}
 	left := r.lines(`SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relname LIKE 'sums\_\_v1%' ORDER BY 1`)
 	if got := strings.Join(left, " "); got != "(sums__v1) (sums__v1_batch) (sums__v1_g11) (sums__v1_g12) (sums__v1_gen)" {
 		t.Errorf("left: %s", got)

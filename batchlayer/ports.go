@@ -39,6 +39,7 @@ type Serving interface {
 	CreateMember(ctx context.Context, db pg.DB, v job.Version, generation int) error
 	IndexMember(ctx context.Context, db pg.DB, v job.Version, generation int) error
 	AnalyzeMember(ctx context.Context, db pg.DB, v job.Version, generation int) error
+	AnalyzeBatch(ctx context.Context, db pg.DB, v job.Version) error
 	Attach(ctx context.Context, pool *pg.Pool, v job.Version, generation int) error
 	Detach(ctx context.Context, db pg.DB, v job.Version, generation int) error
 	DropMember(ctx context.Context, db pg.DB, v job.Version, generation int) error

@@ -26,6 +26,32 @@ var needsRemoval = fmt.Sprintf(`r.dropped_at IS NULL AND r.state IN ('kept', 'fa
 	             AND n.state = 'live' AND n.live_at > r.ended_at)
 	        ELSE true END)`, job.DefaultBatch().KeepGenerations)
 
+// needsStatistics selects live generations r of runs that the statistics of the batch table do not count yet. The run does not wait
+// for them: PostgreSQL reads every generation again, those that are kept, too.
+const needsStatistics = `r.state = 'live' AND r.request IS NOT NULL AND NOT r.timings ? '` + stepAnalyze + `'`
+
+const stepAnalyze = "analyze"
+
+// Tend renews the statistics of the batch table when a generation has become live, and removes one that is not needed any more.
+func (r *Runner) Tend(ctx context.Context, id, claim int64) error {
+	g, err := generation.ByID(ctx, r.Pool, id)
+	if err != nil || g == nil {
+		return err
+	}
+	if g.State != generation.Live {
+		return r.Remove(ctx, id, claim)
+	}
+	v, err := r.load(ctx, g.Ref())
+	if err != nil {
+		return err
+	}
+	began := r.Now()
+	if err := r.Serving.AnalyzeBatch(ctx, r.Pool, v.Version); err != nil {
+		return err
+	}
+	return generation.NoteAnalyzed(ctx, r.Pool, id, r.Now().Sub(began))
+}
+
 // Remove removes a generation under a claim: it is marked, waited for, taken out of the batch table and dropped; then go the
 // rows of epochs that no generation needs any more. Each part can be repeated by another agent.
 func (r *Runner) Remove(ctx context.Context, id, claim int64) error {

@@ -59,7 +59,7 @@ func (r *Runner) hit(point string) {
 func (r *Runner) Work() []agent.Work {
 	return []agent.Work{
 		{Name: "batch", Table: "kappactl.request", Open: ledger.NeedsBatch, Held: ledger.NeedsBatch, Run: r.Answer},
-		{Name: "generation", Table: "kappactl.generation", Open: needsRemoval, Run: r.Remove},
+		{Name: "generation", Table: "kappactl.generation", Open: "(" + needsStatistics + " OR " + needsRemoval + ")", Run: r.Tend},
 	}
 }
 

@@ -80,7 +80,7 @@ func (b *build) beginIn(ctx context.Context, tx *pg.Tx, plan job.Build) error {
 
 // read waits until agents have read the segments.
 func (b *build) read(ctx context.Context) error {
-	for {
+	for began := b.Now(); ; {
 		p, err := b.Speed.BuildProgress(ctx, b.Pool, b.v.Ref, b.number())
 		if err != nil {
 			return err
@@ -91,7 +91,8 @@ func (b *build) read(ctx context.Context) error {
 		if p.Done == p.Segments {
 			return generation.NoteTimings(ctx, b.Pool, b.v.Ref, b.number(), workers(p.Timings))
 		}
-		if err := retry.Sleep(ctx, b.config.Poll); err != nil {
+		// A short run does not wait long for the next look, and a long one is looked at seldom.
+		if err := retry.Sleep(ctx, min(b.config.Poll, max(b.config.Poll/10, b.Now().Sub(began)/20))); err != nil {
 			return err
 		}
 	}

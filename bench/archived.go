@@ -185,20 +185,22 @@ func (r *result) archiveTable() string {
 		out += fmt.Sprintf("\nBeside the replay from the log in the same round: %.2f times its rate from the archive, %.2f times from typed columns.\n",
 			log, r.ofLog(typedName))
 	}
-	return out
+	return out + r.batchLine()
+}
+
+// named is the first row whose name begins so; empty: it was not measured.
+func (r *result) named(prefix string) string {
+	for _, name := range r.Order {
+		if strings.HasPrefix(name, prefix) {
+			return name
+		}
+	}
+	return ""
 }
 
 // ofLog is the median of how many times the rate of the deploy from the log a variant has in the same round; 0: not measured.
 func (r *result) ofLog(prefix string) float64 {
-	named := func(prefix string) []measure {
-		for _, name := range r.Order {
-			if strings.HasPrefix(name, prefix) {
-				return r.Rounds[name]
-			}
-		}
-		return nil
-	}
-	log, all := named(logName), named(prefix)
+	log, all := r.Rounds[r.named(logName)], r.Rounds[r.named(prefix)]
 	if len(all) == 0 || len(log) < len(all) {
 		return 0
 	}

@@ -39,11 +39,12 @@ type options struct {
 	within      time.Duration
 }
 
-// The parts of the benchmark, in the order in which a run takes them; the first seven take turns, -rounds times.
+// The parts of the benchmark, in the order in which a run takes them; the first eight take turns, -rounds times.
 const (
 	partLimit   = "limit"
 	partDeploy  = "deploy"
 	partArchive = "archive"
+	partBatch   = "batch"
 	partOne     = "one"
 	partFlights = "flights"
 	partStreams = "streams"
@@ -59,8 +60,8 @@ const (
 
 func parts() []string {
 	return []string{
-		partLimit, partDeploy, partArchive, partOne, partFlights, partStreams, partFlink, partKeys, partGrowth, partLive, partFlip,
-		partSplit, partJobs, partMatrix,
+		partLimit, partDeploy, partArchive, partBatch, partOne, partFlights, partStreams, partFlink, partKeys, partGrowth, partLive,
+		partFlip, partSplit, partJobs, partMatrix,
 	}
 }
 

@@ -35,6 +35,7 @@ func (b *bench) variants() []variant {
 			[]string{fmt.Sprintf("%s, %d workers", rawName, b.workers), fmt.Sprintf("%s, %d workers", typedName, b.workers)},
 			b.archivedRounds,
 		},
+		{partBatch, []string{fmt.Sprintf("%s, %d workers", batchName, b.workers)}, b.batchRounds},
 		{partOne, []string{"kappactl deploy, 1 worker"}, deploy("pageviews", viewsJob, 1, &b.views)},
 		{
 			partFlights,
@@ -52,6 +53,7 @@ const (
 	logName   = "kappactl deploy"
 	rawName   = "kappactl from its archive"
 	typedName = "kappactl from typed columns"
+	batchName = "kappactl batch run"
 )
 
 // rounds runs all variants in turn, so that what else the machine does hits all of them. A variant that fails is noted

@@ -54,8 +54,7 @@ func (*Store) IndexMember(ctx context.Context, db pg.DB, v job.Version, generati
 	return makeIndexes(ctx, db, stored{v, v.Member(generation), v.Layout.KeyNames()})
 }
 
-// Attach makes a generation a partition of the batch table, lets plans show it, and renews the statistics. Readers and commits
-// go on. Repeatable.
+// Attach makes a generation a partition of the batch table and lets plans show it. Readers and commits go on. Repeatable.
 func (*Store) Attach(ctx context.Context, pool *pg.Pool, v job.Version, generation int) error {
 	members, err := Members(ctx, pool, v)
 	if err != nil {
@@ -66,10 +65,12 @@ func (*Store) Attach(ctx context.Context, pool *pg.Pool, v job.Version, generati
 			return fmt.Errorf("attach generation %d of %s: %w", generation, v.Ref, refused(err))
 		}
 	}
-	if err := raise(ctx, pool, v, generation); err != nil {
-		return err
-	}
-	if _, err := pool.Exec(pg.Long(ctx), "ANALYZE "+qualified(v.Schema, v.Batch())); err != nil {
+	return raise(ctx, pool, v, generation)
+}
+
+// AnalyzeBatch renews the statistics of the batch table and of each generation in it. PostgreSQL does not do so by itself.
+func (*Store) AnalyzeBatch(ctx context.Context, db pg.DB, v job.Version) error {
+	if _, err := db.Exec(pg.Long(ctx), "ANALYZE "+qualified(v.Schema, v.Batch())); err != nil {
 		return fmt.Errorf("analyze %s: %w", v.Batch(), refused(err))
 	}
 	return nil

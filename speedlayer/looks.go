@@ -24,7 +24,8 @@ type seen struct {
 type looks struct {
 	reads    *gather.Gather[job.Ref, seen]
 	renewals *gather.Gather[job.Ref, struct{}]
-	began    time.Time // beats are counted from here
+	builds   *gather.Gather[job.Ref, int] // the generation that is open for reading, or 0
+	began    time.Time                    // beats are counted from here
 }
 
 // moments is how many of the moments in which questions are gathered fit into a tick.
@@ -37,7 +38,8 @@ func newLooks(e *Engine) looks {
 		renewals: gather.New(moment, e.config.Timeout, func(ctx context.Context, refs []job.Ref) ([]struct{}, error) {
 			return make([]struct{}, len(refs)), e.prolongAll(ctx, refs)
 		}),
-		began: time.Now(),
+		builds: gather.New(min(moment, buildEvery/moments), e.config.Timeout, e.openBuilds),
+		began:  time.Now(),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,6 +24,16 @@ func NoteTimings(ctx context.Context, db pg.DB, ref job.Ref, generation int, sec
 		WHERE job = @job AND number = @number AND generation = @generation AND state = 'building'`, a)
 	if err != nil {
 		return fmt.Errorf("note the timings of generation %d of %s: %w", generation, ref, err)
+	}
+	return nil
+}
+
+// NoteAnalyzed notes that the statistics of the batch table count a generation.
+func NoteAnalyzed(ctx context.Context, db pg.DB, id int64, took time.Duration) error {
+	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET timings = timings || jsonb_build_object('analyze', @seconds::double precision) WHERE id = @id`,
+		pgx.NamedArgs{"id": id, "seconds": took.Seconds()})
+	if err != nil {
+		return fmt.Errorf("note the statistics of a generation: %w", err)
 	}
 	return nil
 }
