@@ -15,7 +15,7 @@ import (
 
 // plan returns the ranges that the generation reads: all, or those after the ranges of its base.
 func (b *build) plan(ctx context.Context) (job.Build, error) {
-	out := job.Build{Version: b.v.Version, Generation: b.number(), Base: b.row.Base}
+	out := job.Build{Version: b.v.Version, Generation: b.number(), Base: b.row.Base, Workers: b.v.spec.Replay.Workers}
 	held, err := generation.Ranges(ctx, b.Pool, b.v.Ref, b.number())
 	if err != nil {
 		return out, err

@@ -24,6 +24,9 @@ func (*Store) SelectGeneration(v job.Version, generation int, until *int) string
 			stored, relation(v), ident(job.EpochColumn), generation, *until)
 	}
 	items, group := merging(v.Layout, columns)
+	if until == nil && group != "" { // one row for each key, whose states are merged
+		items, group = strings.Join(of("e", columns), ", "), ""
+	}
 	return selectOver(v, fmt.Sprintf("(SELECT %s\nFROM (%s) AS e%s)", items, rows, group))
 }
 

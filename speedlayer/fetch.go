@@ -19,7 +19,7 @@ const cannotFetch = "the broker does not answer a fetch"
 // fetchBytes is the size of one fetch request of a replay worker: more costs memory, above all unpacked, and gains little.
 const fetchBytes = 1 << 20
 
-// maxUnpacked is how many bytes a segment's records may have; a larger one is split where it has got to.
+// maxUnpacked is how many bytes a segment's records may have; a larger one is split where it has got to. Typed columns are no records.
 const maxUnpacked = 256 << 20
 
 // maxReading is for how long a segment is read at most: one that is throttled is split where it has got to, so that its transaction,
@@ -51,7 +51,9 @@ func (w *worker) fetch(
 			return err
 		}
 		at.Next, at.LeaderEpoch = c.next, c.epoch
-		unpacked += c.bytes
+		if c.typed == nil {
+			unpacked += c.bytes
+		}
 		return out(c)
 	}
 	for at.Next < g.ToOffset && unpacked < w.unpacked && !done() && (at.Next == g.FromOffset || w.Now().Sub(began) < maxReading) {

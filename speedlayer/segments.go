@@ -2,16 +2,19 @@ package speedlayer
 
 import "github.com/kappactl/kappactl/internal/job"
 
-// maxSegment is the most offsets of a segment unless a smaller SplitAt is asked for.
-const maxSegment = 1_000_000
+const (
+	maxSegment   = 1_000_000 // the most offsets of a segment unless another SplitAt is asked for
+	largeSegment = 4_000_000 // the most that can be asked for
+)
 
 // cut divides r into segments of at most limit offsets that tile it: each begins where the one before ends. The lengths
-// differ by at most one, so that no worker is left with a stub while another has a full one. A limit of 0 or above
-// maxSegment means maxSegment. An empty range has no segments.
+// differ by at most one, so that no worker is left with a stub while another has a full one. A limit of 0
+// means maxSegment, and one above largeSegment that. An empty range has no segments.
 func cut(r job.Range, limit int64) []job.Range {
-	if limit <= 0 || limit > maxSegment {
+	if limit <= 0 {
 		limit = maxSegment
 	}
+	limit = min(limit, largeSegment)
 	length := r.Len()
 	if length == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 func TestCutTilesTheRangeEvenly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from := rapid.Int64Range(0, 1<<40).Draw(t, "from")
-		limit := rapid.Int64Range(0, 2_000_000).Draw(t, "limit")
+		limit := rapid.Int64Range(0, 6_000_000).Draw(t, "limit")
 		length := rapid.Int64Range(0, 20_000).Draw(t, "length")
 		if limit == 0 || limit > 50_000 {
 			length *= 1_000
@@ -23,9 +23,10 @@ func TestCutTilesTheRangeEvenly(t *testing.T) {
 		if wrong := untiled(whole, got); len(wrong) != 0 {
 			t.Fatalf("cut(%v, %d) leaves %v", whole, limit, wrong)
 		}
-		if limit == 0 || limit > maxSegment {
+		if limit == 0 {
 			limit = maxSegment
 		}
+		limit = min(limit, largeSegment)
 		shortest, longest := int64(1<<62), int64(0)
 		for _, r := range got {
 			shortest, longest = min(shortest, r.Len()), max(longest, r.Len())
@@ -37,6 +38,25 @@ func TestCutTilesTheRangeEvenly(t *testing.T) {
 			t.Fatalf("cut(%v, %d): %d segments, want %d", whole, limit, len(got), want)
 		}
 	})
+}
+
+func TestSegmentsOfAGenerationAreLargeWhereItsRowsAreFew(t *testing.T) {
+	for _, c := range []struct {
+		rows, offsets int64
+		workers       int
+		want          int64
+	}{
+		{-1, 10_000_000, 2, maxSegment}, // not known yet
+		{72_000, 10_000_000, 2, 2_500_000},
+		{72_000, 10_000_000, 0, maxSegment}, // there may be eight workers
+		{72_000, 1_000_000_000, 0, largeSegment},
+		{72_000, 100_000, 2, maxSegment},
+		{1_000_000, 10_000_000, 2, maxSegment}, // each row of ten records
+	} {
+		if got := segmentFor(c.rows, c.offsets, c.workers); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
 }
 
 func TestUntiledFindsWhatIsMissingTwiceOrOutside(t *testing.T) {

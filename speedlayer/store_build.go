@@ -1,6 +1,7 @@
 package speedlayer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -41,10 +42,46 @@ func (Store) BeginBuild(ctx context.Context, tx *pg.Tx, b job.Build) error {
 			return fmt.Errorf("begin %s: pass over what is gone: %w", b.Member(b.Generation), err)
 		}
 	}
-	if err := addSegments(ctx, tx, t, without(b.Ranges, b.Unread)); err != nil {
+	ranges := without(b.Ranges, b.Unread)
+	limit, err := buildSegment(ctx, tx, b, ranges)
+	if err != nil {
+		return fmt.Errorf("begin %s: %w", b.Member(b.Generation), err)
+	}
+	for i := range ranges {
+		ranges[i].SplitAt = limit
+	}
+	if err := addSegments(ctx, tx, t, ranges); err != nil {
 		return fmt.Errorf("begin %s: %w", b.Member(b.Generation), err)
 	}
 	return nil
+}
+
+// sqlBuiltRows is the number of rows of the largest generation in the batch table, as PostgreSQL estimates it.
+const sqlBuiltRows = `
+SELECT coalesce(max(m.reltuples), -1)::bigint FROM pg_inherits i JOIN pg_class m ON m.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent
+  JOIN pg_namespace n ON n.oid = p.relnamespace WHERE n.nspname = @schema AND p.relname = @batch`
+
+// buildSegment is the most offsets of a segment of a generation. Each segment stages up to as many rows as the generation has, so where
+// those are few, fewer and larger segments leave less to write and to merge.
+func buildSegment(ctx context.Context, tx *pg.Tx, b job.Build, ranges []job.Frozen) (int64, error) {
+	var rows, offsets int64
+	if err := tx.QueryRow(ctx, sqlBuiltRows, pgx.NamedArgs{"schema": b.Schema, "batch": b.Batch()}).Scan(&rows); err != nil {
+		return 0, fmt.Errorf("read how many rows the generations have: %w", err)
+	}
+	for _, r := range ranges {
+		offsets += r.Len()
+	}
+	return segmentFor(rows, offsets, b.Workers), nil
+}
+
+// segmentFor leaves two segments for each worker at least.
+func segmentFor(rows, offsets int64, workers int) int64 {
+	const unknownWorkers, few = 8, 20 // offsets for each row
+	limit := min(max(maxSegment, offsets/int64(2*cmp.Or(workers, unknownWorkers))), largeSegment)
+	if rows < 0 || rows*few > limit {
+		return maxSegment
+	}
+	return limit
 }
 
 // without are the parts of ranges that gone does not cover. gone is sorted by From within a partition.

@@ -6,6 +6,7 @@ type Build struct {
 	Generation int
 	Base       *int     // the generation whose states it goes on from; nil: it is computed from scratch
 	Ranges     []Frozen // the offsets to read
+	Workers    int      // replay.workers; 0: as many as agents have
 	Unread     []Frozen // parts of them, sorted, that neither archive nor log holds: they are passed over
 }
 
