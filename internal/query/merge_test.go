@@ -131,35 +131,49 @@ func unique(keys []string) string {
 	return strings.Join(keys, ", ")
 }
 
-// upsert merges one part as a live commit does, and stages it as a segment does.
-func (l *mergeRig) upsert(layout job.Layout, rows [][]*string) {
+// mergedBatch is what a commit of rows is made of.
+type mergedBatch struct {
+	list     string   // of the stored columns
+	keys     []string // those of them, quoted
+	selected string   // a SELECT of the rows
+	set      string   // of ON CONFLICT
+	args     []any
+}
+
+func batchOf(layout job.Layout, rows [][]*string) (b mergedBatch) {
 	names, types := layout.StagedColumns()
-	var columns, casts, keys, states, combined, arriving, params []string
-	args := make([]any, len(names))
+	var columns, casts, states, combined, arriving, params []string
+	b.args = make([]any, len(names))
 	for i, name := range names {
 		columns = append(columns, ident(name))
 		casts = append(casts, fmt.Sprintf("e.%s::%s", ident(name), strings.TrimSuffix(types[i], collateC)))
 		params = append(params, fmt.Sprintf("$%d::text[]", i+1))
 		if i < len(layout.Keys) {
-			keys = append(keys, ident(name))
+			b.keys = append(b.keys, ident(name))
 		}
 		values := make([]*string, len(rows))
 		for j := range rows {
 			values[j] = rows[j][i]
 		}
-		args[i] = values
+		b.args[i] = values
 	}
 	for _, s := range layout.States {
 		states, combined, arriving = append(states, ident(s.Name)), append(combined, s.Combine), append(arriving, "excluded."+ident(s.Name))
 	}
-	list := strings.Join(columns, ", ")
-	selected := "SELECT " + strings.Join(casts, ", ") + " FROM unnest(" + strings.Join(params, ", ") + ") AS e (" + list + ")"
-	l.exec("INSERT INTO staged ("+list+") "+selected, args...)
+	b.list = strings.Join(columns, ", ")
+	b.selected = "SELECT " + strings.Join(casts, ", ") + " FROM unnest(" + strings.Join(params, ", ") + ") AS e (" + b.list + ")"
+	b.set = "(" + strings.Join(states, ", ") + ") = (SELECT " + strings.Join(combined, ", ") + " FROM (SELECT " + strings.Join(arriving, ", ") + ") AS e)"
+	return b
+}
+
+// upsert merges one part as a live commit does, and stages it as a segment does.
+func (l *mergeRig) upsert(layout job.Layout, rows [][]*string) {
+	b := batchOf(layout, rows)
+	l.exec("INSERT INTO staged ("+b.list+") "+b.selected, b.args...)
 	if layout.Shape == job.Latest {
 		return // one row a key is for speedlayer's statement to keep
 	}
-	l.exec("INSERT INTO v AS t ("+list+") "+selected+" ON CONFLICT ("+unique(keys)+") DO UPDATE SET ("+strings.Join(states, ", ")+
-		") = (SELECT "+strings.Join(combined, ", ")+" FROM (SELECT "+strings.Join(arriving, ", ")+") AS e)", args...)
+	l.exec("INSERT INTO v AS t ("+b.list+") "+b.selected+" ON CONFLICT ("+unique(b.keys)+") DO UPDATE SET "+b.set, b.args...)
 }
 
 // served reads table as the view of a rollup without keys does, merging its rows.

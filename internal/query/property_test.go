@@ -21,7 +21,7 @@ var (
 )
 
 // TestRandomQueriesOverRandomRecordsOnRandomSplits: PARTIAL per part, merged and finished by PostgreSQL, equals DuckDB's one
-// pass and a plain SQL pass over the records in PostgreSQL. Run more with -cases and other ones with -seed.
+// pass and a plain SQL pass over the records in PostgreSQL; so do both layers of mode lambda. Run more with -cases and other ones with -seed.
 func TestRandomQueriesOverRandomRecordsOnRandomSplits(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano())
@@ -54,7 +54,10 @@ func TestRandomQueriesOverRandomRecordsOnRandomSplits(t *testing.T) {
 		for _, other := range []struct {
 			name string
 			rows [][]string
-		}{{"the version table", merged}, {"staging", staged}, {"DuckDB's one pass", l.once(c, c.Oracle, records)}} {
+		}{
+			{"the version table", merged}, {"staging", staged}, {"DuckDB's one pass", l.once(c, c.Oracle, records)},
+			{"both layers", l.layered(c, r, records)},
+		} {
 			if !alike(c.Layout, unsigned(c.Layout, plain), unsigned(c.Layout, other.rows)) {
 				t.Errorf("%s%s\n%s differs (-plain PostgreSQL +other):\n%s", what, postgres, other.name, cmp.Diff(plain, other.rows))
 			}
