@@ -371,3 +371,32 @@ func newest(records []*kgo.Record) (out []string) {
 	}
 	return out
 }
+
+// TestAbortedRecordsAreInNoGeneration: ranges are contiguous, and offsets in them are not.
+func TestAbortedRecordsAreInNoGeneration(t *testing.T) { // pitfall 13
+	t.Parallel()
+	r := newRig(t, sums, withBatch(func(b *job.Batch) { b.FullEvery = 24 * time.Hour }))
+	r.agent("a")
+	r.next = 100 // those before are less than 0
+	for round := range 3 {
+		for n := range 10 {
+			partition := int32(n % 2) //nolint:gosec // 0 or 1
+			if n%10 < 3 {
+				kafkatest.Aborted(t, r.brokers, r.topic, partition, string(value(r.next)), `{"k":"aborted","v":1}`)
+				continue
+			}
+			kafkatest.Committed(t, r.brokers, r.topic, partition, string(value(r.next)), string(value(r.next+1)))
+			r.next += 2
+		}
+		if round == 1 {
+			r.run(ledger.Args{}) // while they are read
+		}
+		kafkatest.Until(t, "the positions are at the ends", func() bool {
+			a, _ := kafkatest.Ends(t, r.brokers, r.topic, 0)
+			b, _ := kafkatest.Ends(t, r.brokers, r.topic, 1)
+			return r.one(`SELECT sum(next) FROM kappactl.position`) == fmt.Sprint(a+b)
+		})
+		r.run(ledger.Args{Full: round == 2})
+		r.equal(fmt.Sprintf("after round %d", round))
+	}
+}

@@ -110,13 +110,19 @@ func TestAnUnknownCommitIsDecidedByClaimingAgain(t *testing.T) {
 	}
 }
 
-// TestAStoppedAgentIsFenced freezes agent a inside its transaction's preparation until b has its partitions. R07.
-func TestAStoppedAgentIsFenced(t *testing.T) {
+// TestAStoppedAgentIsFenced freezes agent a inside its transaction's preparation until b has its partitions. R07. Of mode lambda an
+// epoch begins meanwhile, too: what a would commit is of another one.
+func TestAStoppedAgentIsFenced(t *testing.T) { // pitfall 3
 	t.Parallel()
-	for _, point := range []string{faultpoint.LiveFetched, faultpoint.SegmentReading, faultpoint.SegmentClaimed} {
-		t.Run(point, func(t *testing.T) {
+	const rotated = "live.fetched, before a rotation"
+	for _, name := range []string{faultpoint.LiveFetched, rotated, faultpoint.SegmentReading, faultpoint.SegmentClaimed} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, kafkatest.Fake(t), 1, sums)
+			point, options := name, []rigOption{}
+			if name == rotated {
+				point, options = faultpoint.LiveFetched, append(options, ofLambda)
+			}
+			r := newRig(t, kafkatest.Fake(t), 1, sums, options...)
 			r.produce(0, 200, 200)
 			r.startReplay(100)
 			stalled, wake := make(chan struct{}), make(chan struct{})
@@ -141,6 +147,12 @@ func TestAStoppedAgentIsFenced(t *testing.T) {
 			taken := pgx.NamedArgs{}
 			exec(t, r.pool, `UPDATE kappactl.segment SET owner = 'x', claim = claim + 1, lease = clock_timestamp() - interval '1 s' WHERE state = 'claimed'`, taken)
 			exec(t, r.pool, `UPDATE kappactl.position SET owner = 'x', claim = claim + 1, lease = clock_timestamp() - interval '1 s' WHERE owner = 'a'`, taken)
+			if name == rotated {
+				g := &generations{rig: r, ctx: t.Context()}
+				if err := g.rotate(); err != nil {
+					t.Fatal(err)
+				}
+			}
 			r.agent("b", nil)
 			if !live {
 				r.build()
@@ -150,6 +162,9 @@ func TestAStoppedAgentIsFenced(t *testing.T) {
 			r.produce(0, 600, 50)
 			r.caughtUp()
 			r.equal()
+			if name == rotated && r.one(`SELECT count(*) FROM public.sums__v1 WHERE _epoch <> 1`) != 0 {
+				t.Error("rows were committed into the epoch that had ended")
+			}
 		})
 	}
 }
