@@ -55,7 +55,9 @@ func TestRandomQueriesOverRandomRecordsOnRandomSplits(t *testing.T) {
 			name string
 			rows [][]string
 		}{
-			{"the version table", merged}, {"staging", staged}, {"DuckDB's one pass", l.once(c, c.Oracle, records)},
+			{"the version table", merged},
+			{"staging", staged},
+			{"DuckDB's one pass", l.once(c, c.Oracle, records)},
 			{"both layers", l.layered(c, r, records)},
 		} {
 			if !alike(c.Layout, unsigned(c.Layout, plain), unsigned(c.Layout, other.rows)) {
