@@ -103,27 +103,6 @@ func (m *measure) lookBatch(ctx context.Context, dsn string, t topic) error {
 	return err
 }
 
-// besideRuns runs batches one after the other until stop is called.
-func (b *bench) besideRuns(ctx context.Context, dsn string) (stop func() (runs int, err error)) {
-	within, cancel := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	runs := 0
-	go func() {
-		for {
-			if _, err := b.batchRun(ctx, dsn); err != nil || within.Err() != nil {
-				done <- err
-				return
-			}
-			runs++
-		}
-	}()
-	return func() (int, error) {
-		cancel()
-		err := <-done
-		return runs, err
-	}
-}
-
 // batchLine compares a batch run from scratch with the replay from the log in the same round; empty without both.
 func (r *result) batchLine() string {
 	name := r.named(batchName)
