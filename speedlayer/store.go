@@ -21,8 +21,8 @@ const sqlPositions = sqlPositionRows + `
 
 const sqlPositionRows = `
 SELECT p.job, p.number, p.topic_id::text AS topic_id, p.topic, p.partition,
-       CASE WHEN p.next < p.frozen_end THEN coalesce(s.open_from, p.frozen_end) ELSE p.next END AS next,
-       coalesce(s.remaining, 0) AS remaining, p.covers_from, p.frozen_end, p.leader_epoch,
+       CASE WHEN p.next < p.frozen_end AND s.cut THEN coalesce(s.open_from, p.frozen_end) ELSE p.next END AS next,
+       CASE WHEN p.next >= p.frozen_end THEN 0 WHEN s.cut THEN coalesce(s.remaining, 0) ELSE p.frozen_end - p.next END AS remaining, p.covers_from, p.frozen_end, p.leader_epoch,
        greatest(p.record_time, s.record_time) AS record_time,
        p.records + coalesce(s.records, 0) AS records,
        p.dead_letters + coalesce(s.dead_letters, 0) AS dead_letters,
@@ -34,7 +34,7 @@ SELECT p.job, p.number, p.topic_id::text AS topic_id, p.topic, p.partition,
        ` + positionHash + ` AS hash
   FROM kappactl.position p
   LEFT JOIN LATERAL (
-       SELECT min(g.from_offset) FILTER (WHERE g.state <> 'done') AS open_from,
+       SELECT count(*) > 0 AS cut, min(g.from_offset) FILTER (WHERE g.state <> 'done') AS open_from,
               (sum(g.to_offset - CASE WHEN g.state = 'claimed' THEN least(coalesce(g.reached, g.from_offset), g.to_offset - 1) ELSE g.from_offset END)
                   FILTER (WHERE g.state <> 'done'))::bigint AS remaining,
               max(g.record_time) AS record_time, sum(g.records)::bigint AS records, sum(g.dead_letters)::bigint AS dead_letters

@@ -87,7 +87,7 @@ func filled(l job.Layout, columns []string, staging string) string {
 		return fmt.Sprintf("SELECT %s FROM %s AS e", strings.Join(of("e", columns), ", "), staging)
 	case job.Latest:
 		return latest(l, columns, keys, staging)
-	case job.Rollup, job.Adopted: // what was adopted is never written
+	case job.Rollup, job.Adopted, job.Written: // what was adopted is never written
 	}
 	return fmt.Sprintf("SELECT %s FROM %s AS e %s", strings.Join(merged(l), ", "), staging, grouped(keys))
 }

@@ -33,7 +33,7 @@ func upsert(v job.Version) string {
 	case job.Latest:
 		return fmt.Sprintf("WITH arriving AS (SELECT * FROM %s)\n%s\nSELECT l.*%s FROM (%s) AS l\nON CONFLICT %s DO %s", rows, into, epoch,
 			latest(v.Layout, columns, keys, "arriving"), pg.UniqueKey(v.TableKey()), replaceOlder(v.Layout))
-	case job.Rollup, job.Adopted: // what was adopted is never written
+	case job.Rollup, job.Adopted, job.Written: // what was adopted is never written
 	}
 	order := ""
 	if len(keys) > 0 {

@@ -36,6 +36,7 @@ type Config struct {
 	Heartbeat time.Duration     // default 1 s
 	Lease     time.Duration     // of work items, default 10 s
 	Hooks     map[string]string // digests of its hooks by name, to compare agents; nil: unknown
+	Programs  []string          // patterns of the programs of jobs that it runs
 	Drain     time.Duration     // how long running work may take after a stop, default 30 s
 }
 

@@ -63,14 +63,15 @@ func Beats(ctx context.Context, db pg.DB, id string, within time.Duration) error
 
 // Living is an agent that is alive and not stopping.
 type Living struct {
-	ID    string
-	Hooks map[string]string // digests of its hooks by name; nil: its release does not report them
+	ID       string
+	Hooks    map[string]string // digests of its hooks by name; nil: its release does not report them
+	Programs []string          // patterns of the programs of jobs that it runs
 }
 
 // Roster returns the agents that Alive counts, by id.
 func Roster(ctx context.Context, db pg.DB, within time.Duration) ([]Living, error) {
 	rows, err := db.Query(ctx,
-		`SELECT id, hooks FROM kappactl.agent WHERE NOT draining AND heartbeat_at > clock_timestamp() - @within::interval
+		`SELECT id, hooks, programs FROM kappactl.agent WHERE NOT draining AND heartbeat_at > clock_timestamp() - @within::interval
 			ORDER BY id`,
 		pgx.NamedArgs{"within": pg.Interval(within)})
 	if err != nil {
@@ -105,12 +106,13 @@ func writeHeartbeat(ctx context.Context, db pg.DB, c Config, draining bool) erro
 	}
 	_, err := db.Exec(ctx, `WITH old AS (DELETE FROM kappactl.agent
 		WHERE heartbeat_at < clock_timestamp() - @forget::interval AND id <> @id)
-		INSERT INTO kappactl.agent (id, host, pid, release, http, capacity, dialects, draining, hooks)
-		VALUES (@id, @host, @pid, @release, @http, @capacity, ARRAY[@dialect::integer], @draining, @hooks::jsonb)
+		INSERT INTO kappactl.agent (id, host, pid, release, http, capacity, dialects, draining, hooks, programs)
+		VALUES (@id, @host, @pid, @release, @http, @capacity, ARRAY[@dialect::integer], @draining, @hooks::jsonb, coalesce(@programs::text[], '{}'))
 		ON CONFLICT (id) DO UPDATE SET heartbeat_at = clock_timestamp(), draining = excluded.draining`,
 		pgx.NamedArgs{
 			"id": c.ID, "host": c.Host, "pid": c.PID, "release": c.Release, "http": c.HTTP, "capacity": c.Capacity,
 			"dialect": c.Dialect, "draining": draining, "forget": forgetAfter, "hooks": hooks,
+			"programs": c.Programs,
 		})
 	if err != nil {
 		return fmt.Errorf("write heartbeat: %w", err)

@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"internal/reason":         {"internal/job"},
 	"internal/faultpoint":     {},
 	"internal/retry":          {},
+	"internal/programs":       {"internal/agent", "internal/job", "internal/pg", "internal/reason", "internal/retry"},
 	"internal/render":         {"internal/job"},
 	"internal/archtest":       {},
 	"internal/query":          {"internal/job"},
@@ -83,9 +84,10 @@ var allowed = map[string][]string{
 		"internal/agent", "internal/archive", "internal/compare", "internal/config", "internal/hooks", "internal/job", "internal/kafka", "internal/pg",
 		"internal/render", "reprocess/ledger", "reprocess/plan", "reprocess/status",
 	},
-	"internal/compare": {"internal/job", "internal/pg", "internal/render", "internal/yamledit"},
-	"internal/cli":     {"*"},
-	"docs":             {},
+	"internal/compare":        {"internal/job", "internal/pg", "internal/render", "internal/yamledit"},
+	"internal/cli":            {"*"},
+	"docs":                    {},
+	"examples/programs/pages": {}, // what users write: no package of ours
 
 	// For tests only.
 	"internal/e2e":         {"*"},

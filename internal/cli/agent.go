@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/kafka"
 	"github.com/kappactl/kappactl/internal/pg"
+	"github.com/kappactl/kappactl/internal/programs"
 	"github.com/kappactl/kappactl/internal/query"
 	"github.com/kappactl/kappactl/internal/spill"
 	"github.com/kappactl/kappactl/reprocess"
@@ -46,6 +48,9 @@ var (
 	_ agent.Runner         = (*speedlayer.Engine)(nil)
 	_ archiver.Brokers     = (*kafka.Admin)(nil)
 
+	_ programs.Positions = speedlayer.Direct{}
+	_ programs.Brokers   = (*kafka.Admin)(nil)
+
 	_ ledger.Experiments = abtest.Store{}
 	_ abtest.Serving     = (*serving.Store)(nil)
 
@@ -55,7 +60,9 @@ var (
 )
 
 // engines are the kinds of work that versions can have.
-func engines() engine.Set { return engine.Set{job.SQL: speedlayer.Store{}} }
+func engines() engine.Set {
+	return engine.Set{job.SQL: speedlayer.Store{}, job.ProgramRun: programs.Engine{Steps: speedlayer.Direct{}}}
+}
 
 // host runs an agent and its HTTP server, with profiles or without, until ctx ends, and calls ready once both work. The end of ctx
 // is no error.
@@ -231,12 +238,22 @@ func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, 
 	experiments := abtest.New(abtest.Deps{
 		Pool: pool, Serving: serving.New(serving.Config{}), Topics: rewardTopics{kafka: brokers, admin: admin, now: a.sys.Now}, Log: named, Now: a.sys.Now,
 	}, abtest.Config{ChecksRole: s.Checks.Role})
-	work := slices.Concat(controller.Work(), batches.Work(), experiments.Work(), []agent.Work{w.archiver.Work()})
+	work := slices.Concat(controller.Work(), programRunner(s, of, pool, admin, named, a.sys.Now).Work(), batches.Work(), experiments.Work(), []agent.Work{w.archiver.Work()})
 	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Work: work, Log: logger, Now: a.sys.Now}, agent.Config{
 		ID: of.id, Release: release, HTTP: of.address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,
-		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease, Hooks: hooks.Digests(hooksOf(s)),
+		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease, Hooks: hooks.Digests(hooksOf(s)), Programs: s.Agent.Programs,
 	})
 	return w
+}
+
+// programRunner runs the programs of jobs that the settings of the agent allow.
+func programRunner(s config.Settings, of identity, pool *pg.Pool, admin *kafka.Admin, logger *slog.Logger, now func() time.Time) *programs.Runner {
+	return programs.NewRunner(programs.Deps{
+		Pool: pool, Positions: speedlayer.Direct{}, Brokers: admin, Agent: of.id, Log: logger, Now: now,
+	}, programs.Config{
+		Allow: s.Agent.Programs, Brokers: s.Brokers, DSN: string(cmp.Or(s.Agent.ProgramDSN, s.DSN)), Schema: s.Schema, Temp: s.Agent.Temp,
+		Lease: s.Agent.Lease,
+	})
 }
 
 // archiveMemory is how much of an agent's memory holds records on their way to the archive, in bytes.

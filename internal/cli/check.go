@@ -110,6 +110,10 @@ func runCheck(ctx context.Context, o checkOptions) error {
 		result.Warnings = append(result.Warnings, w.String())
 		o.progress("warning: %s", w)
 	}
+	for _, w := range guarantees(c.spec) {
+		result.Warnings = append(result.Warnings, w)
+		o.progress("note: %s", w)
+	}
 	var failed error
 	result.MergeCheck, failed = o.mergeCheck(ctx, c)
 	result.typed()

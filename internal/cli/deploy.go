@@ -135,6 +135,9 @@ func (o deployOptions) examined(ctx context.Context, cl *client, c *compiled) (p
 	if err := o.confined(ctx, c, cl.pool); err != nil {
 		return plan.Staging{}, withNext(err, "kappactl check "+o.file.String())
 	}
+	if err := cl.allowed(ctx, c.spec); err != nil {
+		return plan.Staging{}, err
+	}
 	cluster, err := cl.clusterID(ctx, c.spec.Source.Topics)
 	if err != nil {
 		return plan.Staging{}, err
@@ -187,12 +190,20 @@ func (o deployOptions) staging(ctx context.Context, c *compiled, cluster string)
 		promote = job.PromoteAuto
 	}
 	return plan.Staging{
-		Spec: c.spec, Layout: c.query.Layout, Hash: c.hash, Dialect: query.Dialect, Engine: query.Engine(),
+		Spec: c.spec, Layout: c.query.Layout, Hash: c.hash, Dialect: dialectOf(c.spec), Engine: engineName(c.spec),
 		Promote: promote, Until: string(o.until), Again: o.again, AllowColumnChange: o.allowColumnChange,
 		AcceptShorterHistory: o.acceptShorterHistory, By: o.by(), GitRevision: gitRevision(ctx, o.file.path),
 		ClusterID: cluster,
 		File:      string(c.spec.Expanded), Serving: views(),
 	}
+}
+
+// engineName is what version.engine notes: the version of the engine that runs the query, or the kind of another one.
+func engineName(spec *job.Spec) string {
+	if spec.Engine == job.SQL {
+		return query.Engine()
+	}
+	return string(spec.Engine)
 }
 
 // named puts the file's name into the next command.

@@ -116,6 +116,9 @@ func runDiff(ctx context.Context, o diffOptions) error {
 	if a.Adopted() || b.Adopted() {
 		o.progress("v0 was adopted and has no offsets: it is compared as it is now")
 	}
+	if err := c.comparableAtOffsets(ctx, a, b); err != nil {
+		return err
+	}
 	by := "diff " + o.by() + " " + rand.Text()[:8]
 	differ := checks.Differ{Pool: c.pool, Positions: speedlayer.Store{}, Views: views(), Barrier: checks.Barrier{
 		Pool: c.pool, Positions: speedlayer.Store{}, HoldFor: diffHold, PollEvery: diffPoll, Log: o.log(),

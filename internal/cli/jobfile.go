@@ -235,12 +235,32 @@ func (a *app) compile(ctx context.Context, f jobFile) (*compiled, error) {
 	if err := schedule.Check(spec); err != nil {
 		return nil, faulty(err)
 	}
-	q, err := query.Compile(ctx, spec)
+	q, err := layoutOf(ctx, spec)
 	if err != nil {
 		return nil, faulty(err)
 	}
 	if err := spec.CheckColumns(q.Layout); err != nil {
 		return nil, faulty(err)
 	}
-	return &compiled{spec: spec, query: q, hash: spec.Hash(query.Dialect)}, nil
+	return &compiled{spec: spec, query: q, hash: spec.Hash(dialectOf(spec))}, nil
+}
+
+// layoutOf compiles the query of a job; of one whose program computes the results there is only the layout of its table.
+func layoutOf(ctx context.Context, spec *job.Spec) (*query.Compiled, error) {
+	if spec.Engine == job.SQL {
+		return query.Compile(ctx, spec)
+	}
+	layout, err := spec.TableLayout()
+	if err != nil {
+		return nil, err
+	}
+	return &query.Compiled{Layout: layout}, nil
+}
+
+// dialectOf is the dialect of a job's query; 0: it has none, so no agent runs it as one.
+func dialectOf(spec *job.Spec) int {
+	if spec.Engine == job.SQL {
+		return query.Dialect
+	}
+	return 0
 }

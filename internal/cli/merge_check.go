@@ -90,6 +90,9 @@ func (o checkOptions) mergeCheck(ctx context.Context, c *compiled) (mergeCheck, 
 		m := mergeCheck{Result: mergeNotRun, Reason: "serve.columns or serve.where reach beyond the job"}
 		return m, withNext(confined, "kappactl check "+o.file.String())
 	}
+	if c.spec.Engine != job.SQL {
+		return mergeCheck{Result: mergeNotRun, Reason: "there is no query: a program computes the results"}, nil
+	}
 	records, why := o.sampled(ctx, settings, c.spec)
 	m := mergeCheck{RecordsFrom: "topic", Reason: why}
 	if len(records) == 0 {

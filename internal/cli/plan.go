@@ -148,7 +148,10 @@ func runPlan(ctx context.Context, o planOptions) error {
 	if err := o.survey(ctx, cl, c, p, &result); err != nil {
 		return err
 	}
-	if !o.quick && p.Frozen != nil {
+	if err := result.disallowed(ctx, o, cl, c.spec); err != nil {
+		return err
+	}
+	if !o.quick && p.Frozen != nil && c.spec.Engine == job.SQL {
 		if err := o.estimate(ctx, cl, c, p, brokers, &result); err != nil {
 			return err
 		}
@@ -161,6 +164,17 @@ func runPlan(ctx context.Context, o planOptions) error {
 		return errors.Join(o.page(result.markdown(o.file.path)), result.failure())
 	}
 	return o.outcome(ctx, result, func(w io.Writer) error { return result.print(w, o.style()) }, result.failure())
+}
+
+// disallowed adds the refusal of a program that no agent runs.
+func (r *planResult) disallowed(ctx context.Context, o planOptions, cl *client, spec *job.Spec) error {
+	err := cl.allowed(ctx, spec)
+	var refusal *job.Refusal
+	if errors.As(err, &refusal) {
+		r.refused(deployOptions{app: o.app, file: o.file}, refusal)
+		return nil
+	}
+	return err
 }
 
 // failure is the error that plan ends with: the first refusal that deploy would end with.
@@ -210,6 +224,7 @@ func (o planOptions) outline(c *compiled, p plan.Deploy) planResult {
 	for _, w := range p.Warnings {
 		r.Warnings = append(r.Warnings, w.Text())
 	}
+	r.Warnings = append(r.Warnings, guarantees(c.spec)...)
 	for _, err := range p.Refusals {
 		r.refused(deployOptions{app: o.app, file: o.file}, err)
 	}

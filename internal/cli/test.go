@@ -66,6 +66,9 @@ func runTest(ctx context.Context, o testOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := sqlOnly(c.spec.Job, c.spec.Engine, "test", "test the program with its own test tool; checks in the job file guard the flip"); err != nil {
+		return err
+	}
 	var merge *mergecheck.Deps
 	if o.database {
 		pool, err := o.app.database(ctx)

@@ -76,6 +76,9 @@ func runVerify(ctx context.Context, o verifyOptions) (err error) {
 			Next: fmt.Sprintf("kappactl verify %s VERSION, of a version that a deploy made; kappactl diff %[1]s compares v0 with it", ref.Job),
 		}
 	}
+	if err := c.noOracle(ctx, ref); err != nil {
+		return err
+	}
 	brokers, err := kafkaConfig(ctx, c.settings)
 	if err != nil {
 		return err

@@ -77,4 +77,7 @@ type Agent struct {
 	Heartbeat time.Duration
 	Poll      time.Duration // interval between two polls for work
 	Log       string        // json or text
+	Programs  []string      // patterns of the programs of jobs that it runs; none: it runs none
+	// ProgramDSN is how programs reach the database; empty: as the agent does.
+	ProgramDSN DSN
 }

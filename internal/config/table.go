@@ -163,6 +163,8 @@ func mechanisms() []string { return []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SH
 
 func agentTable(s *Settings) []Setting {
 	a := &s.Agent
+	programDSN := text(&a.ProgramDSN, "connection string", parseDSN)
+	programDSN.key = strict.Parsed("connection string", &a.ProgramDSN, fileDSN)
 	return []Setting{
 		{
 			Name: "agent.memory", Flag: "memory", Env: "KAPPACTL_MEMORY", Serve: true, value: size(&a.Memory),
@@ -196,6 +198,15 @@ func agentTable(s *Settings) []Setting {
 		{
 			Name: "agent.log", Flag: "log", Env: "KAPPACTL_LOG", Default: "text",
 			Usage: "`FORMAT` of its log, text or json", Serve: true, value: oneOf(&a.Log, "text", "json"),
+		},
+		{
+			Name: "agent.programs", Env: "KAPPACTL_PROGRAMS",
+			Usage: "programs that jobs of engine: program may run, patterns of absolute paths such as /opt/jobs/*: docs/programs.md",
+			value: programs(&a.Programs),
+		},
+		{
+			Name: "agent.program_dsn", Env: "KAPPACTL_PROGRAM_DSN", Default: "that of dsn", fill: func(Env) {},
+			Usage: "PostgreSQL connection string that programs get: docs/programs.md", value: programDSN,
 		},
 		{Name: "agent.hooks", Usage: "commands that are told of events: docs/hooks.md", value: s.hookList(false)},
 		{Name: "agent.webhooks", Usage: "addresses that are told of events: docs/hooks.md", value: s.hookList(true)},

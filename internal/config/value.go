@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"net"
+	pathpkg "path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -181,6 +183,37 @@ func brokers(to *[]string) value {
 		text:  func() string { return strings.Join(*to, ",") },
 		write: func() any { return texts(*to) },
 	}
+}
+
+// programs are patterns of absolute paths, as path.Match reads them.
+func programs(to *[]string) value {
+	return value{
+		key: strict.Each(func() strict.Value {
+			var one string
+			return strict.Then(strict.Parsed("pattern", &one, programPattern), func(*strict.Document, string) { *to = append(*to, one) })
+		}),
+		set: func(given string) error {
+			var all []string
+			for _, one := range strings.Split(strings.Trim(given, "[]"), ",") {
+				p, err := programPattern(strings.TrimSpace(one))
+				if err != nil {
+					return err
+				}
+				all = append(all, p)
+			}
+			*to = all
+			return nil
+		},
+		text:  func() string { return strings.Join(*to, ",") },
+		write: func() any { return texts(*to) },
+	}
+}
+
+func programPattern(text string) (string, error) {
+	if _, err := pathpkg.Match(text, ""); err != nil || !filepath.IsAbs(text) || pathpkg.Clean(text) != text {
+		return "", strict.Want(fmt.Sprintf("%q is not a pattern of absolute paths", text), "write paths such as /opt/jobs/sessions or /opt/jobs/*")
+	}
+	return text, nil
 }
 
 // command is a program with its arguments, which may hold a token: only the program is shown.

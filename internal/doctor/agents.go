@@ -35,7 +35,25 @@ func (e *examination) agents(ctx context.Context) {
 	default:
 		e.note("agents", OK, "", "%d alive", len(living))
 		e.hooks(living)
+		e.programs(living)
 	}
+}
+
+// programs notes which programs of jobs the agents run, when one of them runs any.
+func (e *examination) programs(living []agent.Living) {
+	var patterns []string
+	n := 0
+	for _, one := range living {
+		if len(one.Programs) > 0 {
+			n++
+		}
+		patterns = append(patterns, one.Programs...)
+	}
+	if n == 0 {
+		return
+	}
+	slices.Sort(patterns)
+	e.note("programs", OK, "", "%d of %d agents run %s", n, len(living), strings.Join(slices.Compact(patterns), ", "))
 }
 
 // hooks notes whether all agents tell, and ask, the same programs and addresses.

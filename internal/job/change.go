@@ -24,6 +24,7 @@ func Changes(from, to *Spec) []Change {
 	}
 	topics := func(s *Spec) []string { return slices.Sorted(slices.Values(s.Source.Topics)) }
 	add("mode", from.Mode, to.Mode)
+	add("engine", from.Engine.String(), to.Engine.String())
 	add("source.topics", topics(from), topics(to))
 	add("source.format", from.Source.Format, to.Source.Format)
 	add("source.columns", from.Source.Columns, to.Source.Columns)
@@ -31,6 +32,17 @@ func Changes(from, to *Spec) []Change {
 	add("source.on_error.tombstones", tombstoneWord(from), tombstoneWord(to))
 	if normalSQL(from.Query) != normalSQL(to.Query) {
 		add("query", strings.TrimSpace(from.Query), strings.TrimSpace(to.Query))
+	}
+	program := func(s *Spec) Program {
+		if s.Program == nil {
+			return Program{}
+		}
+		return *s.Program
+	}
+	add("program.command", program(from).Command, program(to).Command)
+	add("program.commit", program(from).Commit, program(to).Commit)
+	if normalSQL(from.Serve.Table) != normalSQL(to.Serve.Table) {
+		add("serve.table", strings.TrimSpace(from.Serve.Table), strings.TrimSpace(to.Serve.Table))
 	}
 	add("distinct_max", from.DistinctMax, to.DistinctMax)
 	add("serve.key", from.Serve.Key, to.Serve.Key)

@@ -25,6 +25,10 @@ type identity struct {
 	Offsets map[string]int64 `json:"offsets,omitempty"`
 	From    ReplaySource     `json:"replay_source,omitempty"`
 	Dialect int              `json:"dialect"`
+	Engine  Engine           `json:"engine,omitempty"`
+	Command []string         `json:"command,omitempty"`
+	Commit  CommitMode       `json:"commit,omitempty"`
+	Table   string           `json:"table,omitempty"`
 }
 
 // Hash identifies the results of a staging: 12 hex digits of SHA-256 over everything that changes the output, in
@@ -35,6 +39,10 @@ func (s *Spec) Hash(dialect int) string {
 		Mode: s.Mode, Topics: slices.Sorted(slices.Values(s.Source.Topics)), Format: s.Source.Format,
 		Columns: s.Source.Columns, OnError: "dead_letter", Skip: s.Source.OnError.SkipTombstones, Query: normalSQL(s.Query), Values: s.DistinctMax, Key: s.Serve.Key,
 		OrderBy: s.Serve.OrderBy, Start: s.Replay.Start, Offsets: s.Replay.Offsets, From: s.Replay.Source, Dialect: dialect,
+		Engine: s.Engine, Table: normalSQL(s.Serve.Table),
+	}
+	if s.Program != nil {
+		id.Command, id.Commit = s.Program.Command, s.Program.Commit
 	}
 	if s.Source.OnError.Fail {
 		id.OnError = "fail"

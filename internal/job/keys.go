@@ -9,16 +9,19 @@ import (
 
 const maxDays = 36500 * 24 * time.Hour
 
-// specKeys is the job file as a table of keys; values are put into s.
-func specKeys(s *Spec) strict.Value {
+// specKeys is the job file as a table of keys; values are put into s. The engine decides which of them are required.
+func specKeys(s *Spec, e Engine) strict.Value {
+	computed := e == SQL
 	return strict.Mapping(
 		strict.Key{Name: "job", Required: true, Value: strict.Parsed("name", &s.Job, parseName)},
 		strict.Key{Name: "mode", Value: strict.OneOf(&s.Mode, Kappa, Lambda)},
+		strict.Key{Name: "engine", Value: engineValue(&s.Engine)},
 		strict.Key{Name: "team", Value: strict.Text(&s.Team)},
-		strict.Key{Name: "source", Required: true, Value: sourceKeys(&s.Source)},
-		strict.Key{Name: "query", Required: true, Value: strict.Text(&s.Query)},
+		strict.Key{Name: "source", Required: true, Value: sourceKeys(&s.Source, computed)},
+		strict.Key{Name: "query", Required: computed, Value: strict.Text(&s.Query)},
 		strict.Key{Name: "distinct_max", Value: strict.Int(&s.DistinctMax, 1, 10_000)},
-		strict.Key{Name: "serve", Required: true, Value: serveKeys(&s.Serve)},
+		strict.Key{Name: "program", Required: e == ProgramRun, Value: programKeys(&s.Program)},
+		strict.Key{Name: "serve", Required: true, Value: serveKeys(&s.Serve, e)},
 		strict.Key{Name: "checks", Value: checkList(&s.Checks)},
 		strict.Key{Name: "archive", Value: archiveKeys(&s.Archive)},
 		strict.Key{Name: "batch", Value: batchKeys(&s.Batch)},
@@ -44,11 +47,11 @@ func specKeys(s *Spec) strict.Value {
 	)
 }
 
-func sourceKeys(s *Source) strict.Value {
+func sourceKeys(s *Source, columns bool) strict.Value {
 	return strict.Mapping(
 		strict.Key{Name: "topics", Required: true, Value: topicList(&s.Topics)},
 		strict.Key{Name: "format", Value: strict.OneOf(&s.Format, Formats()...)},
-		strict.Key{Name: "columns", Required: true, Value: columnMap(&s.Columns)},
+		strict.Key{Name: "columns", Required: columns, Value: columnMap(&s.Columns)},
 		strict.Key{Name: "on_error", Value: onErrorValue(&s.OnError)},
 	)
 }
@@ -84,11 +87,12 @@ func onErrorValue(o *OnError) strict.Value {
 	)
 }
 
-func serveKeys(s *Serve) strict.Value {
+func serveKeys(s *Serve, e Engine) strict.Value {
 	return strict.Mapping(
 		strict.Key{Name: "view", Required: true, Value: strict.Parsed("view name", &s.View, ParseViewName)},
 		strict.Key{Name: "columns", Value: serveColumnMap(&s.Columns)},
 		strict.Key{Name: "where", Value: strict.Parsed("condition", &s.Where, condition)},
+		strict.Key{Name: "table", Required: e == ProgramRun, Value: strict.Text(&s.Table)},
 		strict.Key{Name: "key", Value: nameList(&s.Key)},
 		strict.Key{Name: "order_by", Value: strict.Parsed("column name", &s.OrderBy, columnName)},
 		strict.Key{Name: "indexes", Value: indexList(&s.Indexes)},

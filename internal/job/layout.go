@@ -14,6 +14,9 @@ const (
 	Rows   Shape = "rows"   // the rows of the query, appended; their key is their place in the log
 	Latest Shape = "latest" // one row a key: the latest
 
+	// Written are rows that a program writes and replaces as it likes, by their primary key.
+	Written Shape = "written"
+
 	// Adopted is that of a relation that was there before its job, read as it is.
 	Adopted Shape = "adopted"
 )
@@ -170,3 +173,6 @@ func (l Layout) Whole() Layout {
 	l.View = slices.DeleteFunc(slices.Clone(l.View), func(v ViewColumn) bool { return v.Computed })
 	return l
 }
+
+// TakesCompacted reports whether the results are right for topics from which compaction removes older records of a key.
+func (l Layout) TakesCompacted() bool { return l.Shape == Latest || l.Shape == Written }

@@ -62,6 +62,7 @@ const (
 	FaultRecord    FaultKind = "record"    // on_error: fail met a record that cannot be processed
 	FaultTooLarge  FaultKind = "too_large" // a record over the client's limits
 	FaultArchive   FaultKind = "archive"   // a file of the archive is damaged or missing
+	FaultProgram   FaultKind = "program"   // the program of the job ends again and again
 	FaultTable     FaultKind = "table"     // the version's table is not as it was created
 	FaultEpochs    FaultKind = "epochs"    // positions of a version of mode lambda have several epochs
 )
@@ -86,4 +87,12 @@ type Position struct {
 	DeadLetters int64
 	Owner       string
 	Fault       Fault
+}
+
+// Owned is a position of a version as whoever has taken it over finds it.
+type Owned struct {
+	Partition
+	Next      int64
+	FrozenEnd int64
+	Fault     FaultKind
 }

@@ -50,7 +50,7 @@ func ParseWith(file string, text []byte, vars Variables) (*Spec, error) {
 	s.File, s.Text = file, text
 	x := expander{Variables: vars, spec: s, nodes: map[*yaml.Node]expanded{}}
 	var root *yaml.Node
-	doc := strict.ReadPrepared(text, specKeys(s), func(d *strict.Document, n *yaml.Node) {
+	doc := strict.ReadPrepared(text, specKeys(s, engineOf(text)), func(d *strict.Document, n *yaml.Node) {
 		x.doc, root = d, n
 		x.tree(n, "")
 	})
@@ -92,7 +92,7 @@ func defaults() *Spec {
 
 // Keys returns path and type of every key that a job file may have; [] marks the items of a list. Tests keep the
 // reference in sync with it.
-func Keys() []KeyInfo { return keysOf(specKeys(defaults()), "") }
+func Keys() []KeyInfo { return keysOf(specKeys(defaults(), SQL), "") }
 
 // KeyInfo describes one key of the job file.
 type KeyInfo struct {
@@ -116,6 +116,7 @@ func keysOf(v strict.Value, path string) []KeyInfo {
 
 // rules checks conditions between several values. It runs only on files whose single values are valid.
 func rules(s *Spec, d *strict.Document) {
+	engineRules(s, d)
 	if s.Serve.OrderBy != "" && len(s.Serve.Key) == 0 {
 		d.RefuseAt("serve.order_by", "order_by without a key", "add serve.key, or remove order_by: it decides which record of a key is the latest")
 	}

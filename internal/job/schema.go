@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/kappactl/kappactl/internal/job/strict"
 )
@@ -11,7 +12,8 @@ import (
 // Schema returns the JSON Schema (draft 2020-12) of the job file, built from the table of keys that Parse uses. Every
 // file that Parse accepts is valid by it; Parse also checks conditions that a single value cannot show.
 func Schema() ([]byte, error) {
-	root := specKeys(defaults()).Schema
+	root := specKeys(defaults(), SQL).Schema
+	byEngine(root)
 	describe(root, "")
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "kappactl job file"
@@ -23,6 +25,22 @@ func Schema() ([]byte, error) {
 		return nil, fmt.Errorf("write the schema of the job file: %w", err)
 	}
 	return b.Bytes(), nil
+}
+
+// byEngine makes the keys that only one engine requires depend on the engine.
+func byEngine(root strict.Schema) {
+	source := below(below(root["properties"])["source"])
+	root["required"] = without(root["required"], "query")
+	source["required"] = without(source["required"], "columns")
+	required := func(names ...any) strict.Schema { return strict.Schema{"required": names} }
+	root["if"] = strict.Schema{"required": []any{"engine"}, "properties": strict.Schema{"engine": strict.Schema{"const": string(ProgramRun)}}}
+	root["then"] = strict.Schema{"required": []any{"program"}, "properties": strict.Schema{"serve": required("table")}}
+	root["else"] = strict.Schema{"required": []any{"query"}, "properties": strict.Schema{"source": required("columns")}}
+}
+
+func without(names any, name string) []any {
+	list, _ := names.([]any)
+	return slices.DeleteFunc(slices.Clone(list), func(n any) bool { return n == name })
 }
 
 // describe puts meanings and patterns into the schema at path and below.

@@ -98,6 +98,7 @@ func TestTheSchemaSeesWhatOneValueShows(t *testing.T) {
 		"colon_in_value", "duplicate_column", "duplicate_key", "comment_only", "empty", "archive_roll", "replay_source_archive",
 		"lambda_without_archive", "batch_zone", "experiment_weights", "experiment_one_arm", "experiment_bandit", "experiment_floor", "experiment_auto", "experiment_without_mde",
 		"experiment_loss",
+		"program_dots", "program_misfits", "program_of_sql", "program_relative",
 	} {
 		unseen[name] = true
 	}

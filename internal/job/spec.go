@@ -16,6 +16,7 @@ type Spec struct {
 	Checks      []Check       `json:"checks,omitempty"`
 	Replay      Replay        `json:"replay"`
 	Archive     *Archive      `json:"archive,omitempty"`    // nil: the job keeps no archive
+	Program     *Program      `json:"program,omitempty"`    // of engine: program
 	Batch       *Batch        `json:"batch,omitempty"`      // nil: a job that is not Lambda, or its defaults
 	Experiment  *Experiment   `json:"experiment,omitempty"` // nil: its defaults
 	Live        LiveSettings  `json:"live"`
@@ -84,6 +85,7 @@ type Serve struct {
 	View    ViewName            `json:"view"`
 	Columns []ServeColumn       `json:"columns,omitempty"`
 	Where   string              `json:"where,omitempty"`
+	Table   string              `json:"table,omitempty"` // of engine: program, as TableLayout reads it
 	Key     []string            `json:"key,omitempty"`
 	OrderBy string              `json:"order_by,omitempty"`
 	Indexes [][]string          `json:"indexes,omitempty"`

@@ -139,6 +139,30 @@ func (a *Admin) CommitGroup(ctx context.Context, group string, next map[job.Part
 	return nil
 }
 
+// GroupOffsets are the committed offsets of a group, by topic/partition; empty when it has none or does not exist.
+func (a *Admin) GroupOffsets(ctx context.Context, group string) (map[string]int64, error) {
+	out := map[string]int64{}
+	err := a.call(ctx, func(ctx context.Context) error {
+		found, err := kadm.NewClient(a.cl).FetchOffsets(ctx, group)
+		if err != nil {
+			return err
+		}
+		for _, o := range found.Sorted() {
+			switch {
+			case o.Err != nil:
+				return o.Err
+			case o.At >= 0:
+				out[job.Partition{Topic: o.Topic, ID: o.Partition}.String()] = o.At
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
+		return nil, fmt.Errorf("read offsets of group %s: %w", group, err)
+	}
+	return out, nil
+}
+
 // DeleteGroup deletes a consumer group. A group that does not exist is not an error.
 func (a *Admin) DeleteGroup(ctx context.Context, group string) error {
 	err := a.call(ctx, func(ctx context.Context) error {

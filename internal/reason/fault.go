@@ -17,6 +17,7 @@ const (
 	CodeRecordError    Code = "record_error"
 	CodeTableChanged   Code = "table_changed"
 	CodeEpochsDiffer   Code = "epochs_differ"
+	CodeProgramEnds    Code = "program_ends"
 	CodeFault          Code = "fault" // of a kind that this release does not know
 
 	// What ends a fault of a version that readers see or may go back to.
@@ -35,6 +36,7 @@ func faultTexts() map[Code]string {
 		CodeArchiveFile:    `archive file: {{text .at}}: {{or .detail "a file of the archive is damaged or missing"}}`,
 		CodeQueryError:     `query error: {{text .at}}: {{or .detail "the query raised an error"}}`,
 		CodeRecordError:    `record error: {{text .at}}: {{or .detail "a record cannot be processed and on_error is fail"}}`,
+		CodeProgramEnds:    `the program ends again and again: {{or .detail "see the agent's log"}}`,
 		CodeTableChanged:   `table changed: {{text .at}}: {{or .detail "the version's table is not as kappactl created it"}}`,
 		CodeEpochsDiffer:   `epochs differ: {{text .at}}: {{or .detail "the positions of the version have several epochs"}}`,
 		CodeFault:          `{{text .at}}: {{or .detail .kind}}`,
@@ -91,6 +93,8 @@ func faultCode(k job.FaultKind) Code {
 		return CodeQueryError
 	case job.FaultRecord:
 		return CodeRecordError
+	case job.FaultProgram:
+		return CodeProgramEnds
 	case job.FaultTable:
 		return CodeTableChanged
 	case job.FaultEpochs:

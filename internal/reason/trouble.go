@@ -1,5 +1,7 @@
 package reason
 
+import "strconv"
+
 // Codes of work on a version that fails and is tried again.
 const (
 	CodeCommitFails  Code = "commit_fails"
@@ -8,6 +10,8 @@ const (
 	CodeSegmentFails Code = "segment_fails"
 	CodeStartFails   Code = "start_fails"
 	CodeStepFails    Code = "step_fails"
+	CodeProgramFails Code = "program_fails"
+	CodeNotAllowed   Code = "program_not_allowed"
 	CodeIndexFails   Code = "index_fails"
 )
 
@@ -20,14 +24,18 @@ func troubleTexts() map[Code]string {
 		CodeSegmentFails: `agent {{text .agent}} cannot replay a segment` + retried,
 		CodeStartFails:   `agent {{text .agent}} cannot start to work on the version` + retried,
 		CodeStepFails:    `the {{text .step}} fails` + retried,
-		CodeIndexFails:   `an index of serve.indexes cannot be created: {{text .cause}}`,
+		CodeProgramFails: `instance {{text .instance}} of the program ended with {{text .how}} on agent {{text .agent}}{{if .words}}: {{text .words}}{{end}}; ` +
+			`it is started again after a pause`,
+		CodeNotAllowed: `agent {{text .agent}} does not run {{text .program}}: agent.programs of its settings does not allow it`,
+		CodeIndexFails: `an index of serve.indexes cannot be created: {{text .cause}}`,
 	}
 }
 
 // Trouble reports whether the reason is work that fails and is tried again.
 func (r Reason) Trouble() bool {
 	switch r.Code {
-	case CodeCommitFails, CodeFetchFails, CodeClaimFails, CodeSegmentFails, CodeStartFails, CodeStepFails:
+	case CodeCommitFails, CodeFetchFails, CodeClaimFails, CodeSegmentFails, CodeStartFails, CodeStepFails,
+		CodeProgramFails, CodeNotAllowed:
 		return true
 	default:
 		return false
@@ -52,6 +60,16 @@ func CommitFails(agent, cause string) Reason { return troubleOn(CodeCommitFails,
 
 // CommitRefused is CommitFails of one partition, named topic/partition; others may go on.
 func CommitRefused(agent, at, cause string) Reason { return CommitFails(agent, cause).with("at", at) }
+
+// ProgramFails is a program that ended although nothing had asked it to, with the last lines that it wrote to its standard error.
+func ProgramFails(agent string, instance int, how, words string) Reason {
+	return Reason{CodeProgramFails, Args{"agent": agent, "instance": strconv.Itoa(instance), "how": how, "words": words}}
+}
+
+// NotAllowed is a program that the settings of an agent do not allow.
+func NotAllowed(agent, program string) Reason {
+	return Reason{CodeNotAllowed, Args{"agent": agent, "program": program}}
+}
 
 // FetchFails is a partition, named topic/partition, that an agent cannot read.
 func FetchFails(agent, at, cause string) Reason {

@@ -66,6 +66,14 @@ func troubleExamples() []example {
 		{reason.ClaimFails("a1", "timeout"), "agent a1 cannot claim partitions or segments: timeout; tried again until it succeeds"},
 		{reason.SegmentFails("a1", "disk full"), "agent a1 cannot replay a segment: disk full; tried again until it succeeds"},
 		{reason.StartFails("a1", "no space"), "agent a1 cannot start to work on the version: no space; tried again until it succeeds"},
+		{
+			reason.ProgramFails("a1", 0, "exit code 3", "no such host"),
+			"instance 0 of the program ended with exit code 3 on agent a1: no such host; it is started again after a pause",
+		},
+		{
+			reason.NotAllowed("a1", "/opt/jobs/pages"),
+			"agent a1 does not run /opt/jobs/pages: agent.programs of its settings does not allow it",
+		},
 		{reason.StepFails(reason.StepBuild, "disk full"), "the build of the table fails: disk full; tried again until it succeeds"},
 		{reason.IndexFails("a value is too long"), "an index of serve.indexes cannot be created: a value is too long"},
 	}
@@ -83,6 +91,10 @@ func faultExamples() []example {
 		{fault(job.FaultArchive, "", 7, 9), "archive file: orders/2 [7,9): a file of the archive is damaged or missing"},
 		{fault(job.FaultQuery, "division by zero", 7, 0), "query error: orders/2@7: division by zero"},
 		{fault(job.FaultRecord, "", 7, 0), "record error: orders/2@7: a record cannot be processed and on_error is fail"},
+		{
+			fault(job.FaultProgram, "10 times within 10m, the last time with exit code 3: no such host", 0, 0),
+			"the program ends again and again: 10 times within 10m, the last time with exit code 3: no such host",
+		},
 		{fault(job.FaultTable, "", 0, 0), "table changed: orders/2: the version's table is not as kappactl created it"},
 		{fault(job.FaultEpochs, "", 0, 0), "epochs differ: orders/2: the positions of the version have several epochs"},
 		{fault("other", "", 0, 0), "orders/2: other"},

@@ -32,6 +32,7 @@ func changes(before, after *job.Spec) ([]string, error) {
 		{"serve.keep", before.Serve.Keep, after.Serve.Keep},
 		{"archive", before.Archive, after.Archive},
 		{"batch", before.Batch, after.Batch},
+		{"program", before.Program, after.Program},
 		{"checks", before.Checks, after.Checks},
 		{"replay.workers", before.Replay.Workers, after.Replay.Workers},
 		{"replay.max_rate", before.Replay.MaxRate, after.Replay.MaxRate},

@@ -74,7 +74,7 @@ func (s *Store) Plan(ctx context.Context, in Staging, from Sources, now time.Tim
 		return Deploy{}, fmt.Errorf("ask the brokers for %v: %w", in.Spec.Source.Topics, err)
 	}
 	for _, t := range p.Topics {
-		if t.Compacted && in.Layout.Shape != job.Latest {
+		if t.Compacted && !in.Layout.TakesCompacted() {
 			p.Refusals = append(p.Refusals, compactedRefusal(t))
 		}
 	}

@@ -37,7 +37,7 @@ func (q Survey) Outset(ctx context.Context, st *ledger.State) (Outset, error) {
 		return Outset{}, fmt.Errorf("ask the brokers for %v: %w", st.Spec.Source.Topics, err)
 	}
 	for _, t := range facts {
-		if t.Compacted && st.Layout.Shape != job.Latest {
+		if t.Compacted && !st.Layout.TakesCompacted() {
 			return Outset{}, compactedRefusal(t)
 		}
 	}

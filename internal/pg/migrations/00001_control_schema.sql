@@ -22,6 +22,7 @@ CREATE TABLE kappactl.agent (
     heartbeat_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     draining     boolean NOT NULL DEFAULT false,
     hooks        jsonb,                            -- digests of the hooks in its settings, by name
+    programs     text[] NOT NULL DEFAULT '{}',     -- patterns of the programs that it runs (agent.programs)
     role         text NOT NULL DEFAULT current_user -- PostgreSQL's role that it works as
 );
 
@@ -324,6 +325,75 @@ CREATE TABLE kappactl.pace (
     PRIMARY KEY (job, number, agent),
     FOREIGN KEY (job, number) REFERENCES kappactl.version (job, number) ON DELETE CASCADE
 );
+
+-- written by internal/programs: the processes of versions of engine: program. The positions of a process are in position, under a claim
+-- that each start gives anew; owner, lease and claim here say which agent starts it.
+CREATE TABLE kappactl.program (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job        text NOT NULL,
+    number     integer NOT NULL,
+    instance   integer NOT NULL,                   -- 0, 1, … below program.instances
+    claim      bigint NOT NULL DEFAULT 0,
+    owner      text,
+    lease      timestamptz,
+    started_at timestamptz,                        -- of the process that runs; NULL: none does
+    ends       timestamptz[] NOT NULL DEFAULT '{}', -- when it ended without being asked to, in the last ten minutes
+    last_end   text NOT NULL DEFAULT '',           -- how it ended last: exit code or signal
+    last_words text NOT NULL DEFAULT '',           -- the last lines of its standard error then
+    UNIQUE (job, number, instance),
+    FOREIGN KEY (job, number) REFERENCES kappactl.version (job, number) ON DELETE CASCADE
+);
+
+-- Moves positions of a version forward, in the transaction that writes the results of the records before them: both are committed, or
+-- neither. positions is {"TOPIC/PARTITION": NEXT OFFSET, …}. The caller may be any role that may execute it; the claim, which only the
+-- process knows that an agent started, is what it acts by. It raises
+--   KC001  fenced: another process has taken over, or the version has ended: stop
+--   KC002  held: a position is beyond a hold. DETAIL is {"TOPIC/PARTITION": OFFSET, …}: commit up to it, then try again
+--   KC003  a position would move back
+-- +goose StatementBegin
+CREATE FUNCTION kappactl.advance(job text, version integer, claim bigint, positions jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    p     record;
+    found integer := 0;
+    holds jsonb := '{}';
+BEGIN
+    IF jsonb_typeof(positions) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'positions is not an object of offsets by TOPIC/PARTITION' USING ERRCODE = '22023';
+    END IF;
+    FOR p IN
+        SELECT r.topic || '/' || r.partition AS place, r.next, r.fault,
+               CASE WHEN r.hold_until > clock_timestamp() THEN r.hold END AS hold,
+               (positions ->> (r.topic || '/' || r.partition))::bigint AS upto
+          FROM kappactl.position r
+         WHERE r.job = advance.job AND r.number = advance.version AND r.claim = advance.claim
+           AND positions ? (r.topic || '/' || r.partition)
+         ORDER BY r.topic_id, r.partition FOR UPDATE
+    LOOP
+        found := found + 1;
+        IF p.upto IS NULL OR p.upto < p.next THEN
+            RAISE EXCEPTION '%', format('%s is at %s and cannot move back to %s', p.place, p.next, p.upto) USING ERRCODE = 'KC003';
+        ELSIF p.fault NOT IN ('', 'program') THEN
+            RAISE EXCEPTION '%', format('%s is stopped by a fault: %s', p.place, p.fault) USING ERRCODE = 'KC001';
+        ELSIF p.upto > p.hold THEN
+            holds := holds || jsonb_build_object(p.place, p.hold);
+        END IF;
+    END LOOP;
+    IF found < (SELECT count(*) FROM jsonb_object_keys(positions)) THEN
+        RAISE EXCEPTION '%', format('fenced: claim %s of version v%s of job %s no longer holds these positions', claim, version, job)
+            USING ERRCODE = 'KC001', HINT = 'End the process: another one has taken over, or the version has ended.';
+    ELSIF holds <> '{}' THEN
+        RAISE EXCEPTION 'held: the positions may not pass the offsets in DETAIL for a moment'
+            USING ERRCODE = 'KC002', DETAIL = holds::text, HINT = 'Commit up to those offsets, then try again.';
+    END IF;
+    UPDATE kappactl.position r
+       SET next = (positions ->> (r.topic || '/' || r.partition))::bigint,
+           records = r.records + (positions ->> (r.topic || '/' || r.partition))::bigint - r.next
+     WHERE r.job = advance.job AND r.number = advance.version AND r.claim = advance.claim
+       AND positions ? (r.topic || '/' || r.partition);
+END $$;
+-- +goose StatementEnd
+REVOKE ALL ON FUNCTION kappactl.advance(text, integer, bigint, jsonb) FROM PUBLIC;
 
 -- The segments of generations that are built, as those of replays in segment.
 CREATE TABLE kappactl.batch_segment (
