@@ -182,6 +182,59 @@ func TestAWinnerIsPromotedByAnOrdinaryRequest(t *testing.T) {
 	}
 }
 
+func TestARampBeginsWithItsFirstStep(t *testing.T) {
+	t.Parallel()
+	x := newTrial(t)
+	x.exec(`UPDATE kappactl.version SET phase = 'failed' WHERE number = 3`)
+	e := job.Experiment{Coverage: 1, Assign: job.AssignSticky, Mode: job.ABRamp, Ramp: []job.RampStep{{Weight: .05, Hold: time.Hour}, {Weight: .5, Hold: time.Hour}}}
+	x.exec(`UPDATE kappactl.version SET spec = jsonb_set(spec, '{experiment}', $1::jsonb) WHERE number = 2`, document{e})
+	x.refused(ledger.ABStart, ledger.Args{Assign: job.AssignHash}, job.ExitUsage, reason.CodeABNeedsSticky)
+	x.ok(ledger.ABStart, ledger.Args{})
+	for after, want := range map[time.Duration]float64{0: .05, 61 * time.Minute: .5} {
+		x.now = time.Now().Add(after)
+		if x.looks(); after > 0 || x.status().Epoch == 1 {
+			if got := x.status().Arms[1].Weight; got != want {
+				t.Errorf("after %s v2 has %v", after, got)
+			}
+		}
+	}
+	x.now = time.Now().Add(121 * time.Minute)
+	x.looks()
+	if d, _ := (Store{}).Decisions(t.Context(), x.pool, "orders"); d[0].Verdict != Verdict(judge.Win) {
+		t.Errorf("%+v", d[0])
+	}
+	x.replays()
+}
+
+// Subjects that have read two arms are not compared; many of them pause the run.
+func TestSubjectsThatReadTwoArms(t *testing.T) {
+	t.Parallel()
+	x := newTrial(t)
+	x.begins(tried(job.ABTest))
+	x.comes(200, .1, .1)
+	c := x.connect()
+	for _, sql := range []string{`SET kappactl.pin_orders = 'v1'`, `SELECT kappactl.expose('orders', 's' || i) FROM generate_series(0, 199) i`} {
+		if _, err := c.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crossed := x.count(`SELECT count(*) FROM kappactl.assignment WHERE crossed`)
+	if n := x.count(`SELECT count(*) FROM kappactl.assignment WHERE crossed AND arm = 'v2'`); n != crossed || n < 70 {
+		t.Errorf("%d of %d crossed subjects are of v2", n, crossed)
+	}
+	x.now = x.now.Add(time.Minute)
+	x.looks()
+	if s := x.status(); s.State != Paused || s.Comparison.Estimates.Arms[1].Subjects != 0 {
+		t.Errorf("%s: %s", s.State, s.Reason)
+	}
+	x.ok(ledger.ABResume, ledger.Args{Accept: "a client was pinned"})
+	x.looks()
+	if s := x.status(); s.State != Running {
+		t.Errorf("%s: %s", s.State, s.Reason)
+	}
+	x.replays()
+}
+
 func TestHarmEndsTheRun(t *testing.T) {
 	t.Parallel()
 	x := newTrial(t)

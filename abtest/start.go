@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kappactl/kappactl/abtest/judge"
 	"github.com/kappactl/kappactl/abtest/policy"
 	"github.com/kappactl/kappactl/internal/job"
 	"github.com/kappactl/kappactl/internal/pg"
@@ -25,10 +26,16 @@ func (t *turn) start(ctx context.Context) error {
 		Job: string(t.name), Assign: settings.Assign, Coverage: int(settings.Coverage*policy.Million + 0.5), StartedBy: t.actor.By, Epoch: 1,
 		Settings: settings,
 	}
+	if settings.By() != job.ABTest && settings.Assign == job.AssignHash {
+		return ledger.RefuseFor(job.ExitUsage, "kappactl ab start "+string(t.name), reason.ABNeedsSticky(settings.By()))
+	}
 	shares := make([]float64, len(weights))
 	for i, w := range weights {
 		e.Arms = append(e.Arms, w.Version.String())
 		shares[i] = w.Weight
+	}
+	if settings.By() == job.ABRamp && len(t.args.Weights) == 0 {
+		shares = judge.RampWeights(shares, settings.Ramp[0].Weight)
 	}
 	e.Weights = policy.PPM(shares)
 	last, err := newest(ctx, t.tx, t.name)

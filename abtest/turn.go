@@ -149,11 +149,13 @@ func (t *turn) resume(ctx context.Context, e *row) error {
 			return err
 		}
 	}
-	if p := &e.Progress; p.Cause != "" { // what a person has overridden does not pause it again
+	// What a person has overridden does not pause it again; nor do those who have read the control during the pause.
+	p := &e.Progress
+	if p.Accepted = append(p.Accepted, reason.CodeABCrossed); p.Cause != "" {
 		p.Accepted, p.Cause = append(p.Accepted, p.Cause), ""
-		if err := keepProgress(ctx, t.tx, e, *p); err != nil {
-			return err
-		}
+	}
+	if err := keepProgress(ctx, t.tx, e, *p); err != nil {
+		return err
 	}
 	return t.move(ctx, e, Running, Resumed, ledger.EventABResumed, reason.ABResumed(t.name, e.Run, t.args.Accept))
 }

@@ -65,7 +65,11 @@ func (w *watch) look(ctx context.Context) (over bool, err error) {
 	now := w.r.Now()
 	if e.Settings.Watched() && now.Sub(w.looked) >= e.Settings.Look() {
 		w.looked = now
-		if err := w.compare(ctx, e); err != nil {
+		switch err := w.compare(ctx, e); {
+		case pg.Retryable(err): // the arms are watched meanwhile
+			w.r.Log.Info("a look at an experiment is tried again", "job", e.Job, "error", err)
+			w.looked = time.Time{}
+		case err != nil:
 			return false, err
 		}
 	}

@@ -119,7 +119,7 @@ func (j *judgement) move() {
 	case job.ABTest:
 	case job.ABRamp:
 		i := min(j.step(), len(j.settings.Ramp)-1)
-		j.weigh(j.rampWeights(j.settings.Ramp[i].Weight))
+		j.weigh(RampWeights(policy.Shares(j.in.Weights), j.settings.Ramp[i].Weight))
 	case job.ABBandit:
 		if why := j.held(); !why.IsZero() {
 			j.out.Reason = why
@@ -142,9 +142,9 @@ func (j *judgement) weigh(to []float64) {
 	}
 }
 
-// rampWeights give the newest arm its share and the others the rest, as it was shared between them.
-func (j *judgement) rampWeights(newest float64) []float64 {
-	out := policy.Shares(j.in.Weights)
+// RampWeights give the last arm its share and the others the rest, as it was shared between them.
+func RampWeights(weights []float64, newest float64) []float64 {
+	out := slices.Clone(weights)
 	last := len(out) - 1
 	rest := 1 - out[last]
 	for i := range out[:last] {

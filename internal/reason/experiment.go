@@ -23,6 +23,7 @@ const (
 	CodeABWithoutLive  Code = "ab_without_live"
 	CodeABWrongWeights Code = "ab_wrong_weights"
 	CodeABAlready      Code = "ab_already"
+	CodeABNeedsSticky  Code = "ab_needs_sticky"
 )
 
 func experimentTexts() map[Code]string {
@@ -48,6 +49,7 @@ func experimentTexts() map[Code]string {
 		CodeABNoCandidate:  `job {{text .job}} has {{if .found}}several versions{{else}}no version{{end}} to test against {{text .live}}{{if .found}}: {{list .found}}{{end}}`,
 		CodeABWithoutLive:  `{{text .live}}, the live version, is no arm: it is the control of every experiment`,
 		CodeABWrongWeights: `{{text .cause}}`,
+		CodeABNeedsSticky:  `in mode {{text .mode}} weights change, and with assign: hash a change would move subjects to other arms`,
 		CodeABAlready:      run + ` is {{text .state}} already`,
 	}
 }
@@ -139,6 +141,11 @@ func ABWithoutLive(live string) Reason { return Reason{CodeABWithoutLive, Args{"
 // ABWrongWeights is weights that are no split.
 func ABWrongWeights(cause error) Reason {
 	return Reason{CodeABWrongWeights, Args{"cause": cause.Error()}}
+}
+
+// ABNeedsSticky is an experiment whose weights change, and that would not keep subjects on their arms.
+func ABNeedsSticky(mode job.ABMode) Reason {
+	return Reason{CodeABNeedsSticky, Args{"mode": string(mode)}}
 }
 
 // ABAlready is an experiment that is in the state asked for.

@@ -41,6 +41,10 @@ func experimentExamples() []example {
 		{reason.ABNoCandidate("orders", "v3", []string{"v4", "v5"}), "job orders has several versions to test against v3: v4, v5"},
 		{reason.ABWithoutLive("v3"), "v3, the live version, is no arm: it is the control of every experiment"},
 		{reason.ABWrongWeights(errors.New("the weights add up to 0.9, not to 1")), "the weights add up to 0.9, not to 1"},
+		{
+			reason.ABNeedsSticky("bandit"),
+			"in mode bandit weights change, and with assign: hash a change would move subjects to other arms",
+		},
 		{reason.ABAlready("orders", 2, "paused"), "run 2 of the experiment of orders is paused already"},
 	}
 }

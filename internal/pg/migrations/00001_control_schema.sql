@@ -814,10 +814,11 @@ BEGIN
     SELECT * INTO r FROM kappactl.route t WHERE t.job = expose.job;
     IF NOT FOUND THEN
         RETURN NULL;
-    ELSIF pin IS NOT NULL THEN
-        RETURN kappactl.pick(r.job, r.run, expose.subject, r.arms[1], r.arms);
-    ELSIF r.paused THEN
-        RETURN r.arms[1];
+    ELSIF pin IS NOT NULL OR r.paused THEN -- not recorded; who is, and reads another arm now, is compared no more
+        arm := CASE WHEN pin IS NULL THEN r.arms[1] ELSE kappactl.pick(r.job, r.run, expose.subject, r.arms[1], r.arms) END;
+        UPDATE kappactl.assignment a SET crossed = true WHERE a.job = r.job AND a.run = r.run AND a.subject = expose.subject
+            AND a.arm <> coalesce(pin, r.arms[1]) AND NOT a.crossed;
+        RETURN arm;
     END IF;
     arm := kappactl.arm_of(r, expose.subject);
     IF arm IS NULL THEN
