@@ -17,7 +17,7 @@ func shape(r *rand.Rand) string {
 	number := func() string {
 		return pick(r, "count(*)", "sum(small)", "sum(duration_ms % 1000)", "count(user_id)", "max(small)", "min(small)", "sum(price)", "avg(small)", "count(DISTINCT ok)",
 			"count_if(ok)", "count(*) FILTER (WHERE ok)", "sum(small) FILTER (WHERE small > 0)", "max(price)", "stddev_pop(small)", "sum(DISTINCT small % 3)", "regr_avgx(price, small)", "min(DISTINCT small)",
-			"quantile_disc(small % 3, 0.25)", "regr_count(price, small)", "stddev(DISTINCT small % 3)")
+			"quantile_disc(small % 3, 0.25)", "stddev(DISTINCT small % 3)")
 	}
 	var value func(depth int) string
 	value = func(depth int) string {
