@@ -196,10 +196,11 @@ func TestVerdictsBetweenEqualArms(t *testing.T) {
 	loss := .0005
 	fixed.Decide.LossMax = &loss
 	for seed := range uint64(200) {
-		switch v, _ := simulated(tested(), seed, 40, 250, .1, .1); v {
-		case Win:
+		v, _ := simulated(tested(), seed, 40, 250, .1, .1)
+		if v == Win {
 			wins++
-		case Rollback:
+		}
+		if v == Rollback {
 			harms++
 		}
 	}

@@ -49,7 +49,8 @@ type RewardSource struct {
 	Fields *RewardFields `json:"fields,omitempty"`
 }
 
-// RewardFields are the names of the fields of a reward in a record. An empty EventID: the place of the record is its id.
+// RewardFields are the names of the fields of a reward in a record. An empty EventID: the place of the record is its
+// id.
 type RewardFields struct {
 	EventID string `json:"event_id,omitempty"`
 	Subject string `json:"subject"`
@@ -78,7 +79,8 @@ func rewardKeys(to **Reward) strict.Value {
 		strict.Key{Name: "direction", Value: strict.OneOf(&r.Direction, Up, Down)},
 		strict.Key{Name: "clip", Value: strict.Each(func() strict.Value {
 			var bound float64
-			return strict.Then(number(&bound, -math.MaxFloat64, math.MaxFloat64), func(*strict.Document, string) { clip = append(clip, bound) })
+			return strict.Then(number(&bound, -math.MaxFloat64, math.MaxFloat64),
+				func(*strict.Document, string) { clip = append(clip, bound) })
 		})},
 		strict.Key{Name: "source", Required: true, Value: rewardSource(&r.Source)},
 		strict.Key{Name: "window", Value: duration(&r.Window, time.Second, maxDays)},
@@ -107,17 +109,16 @@ func rewardSource(to *RewardSource) strict.Value {
 		}
 		return text, nil
 	})
-	field := func(to *string) strict.Value { return strict.Text(to) }
 	return strict.Either(posted, strict.Then(strict.Mapping(
 		strict.Key{Name: "sql", Value: strict.Parsed("query", &s.SQL, rewardSQL)},
 		strict.Key{Name: "every", Value: duration(&s.Every, time.Second, 24*time.Hour)},
 		strict.Key{Name: "lag", Value: duration(&s.Lag, 0, maxDays)},
 		strict.Key{Name: "kafka", Value: strict.Parsed("topic", &s.Kafka, topicName)},
 		strict.Key{Name: "fields", Value: strict.Mapping(
-			strict.Key{Name: "event_id", Value: field(&f.EventID)},
-			strict.Key{Name: "subject", Value: field(&f.Subject)},
-			strict.Key{Name: "value", Value: field(&f.Value)},
-			strict.Key{Name: "ts", Value: field(&f.At)},
+			strict.Key{Name: "event_id", Value: strict.Text(&f.EventID)},
+			strict.Key{Name: "subject", Value: strict.Text(&f.Subject)},
+			strict.Key{Name: "value", Value: strict.Text(&f.Value)},
+			strict.Key{Name: "ts", Value: strict.Text(&f.At)},
 		)},
 	), func(d *strict.Document, path string) {
 		switch {

@@ -117,8 +117,11 @@ func randomAggregate(r *rand.Rand, filter string) aggregateText {
 		return aggregateText{"median(" + x + ")" + where, fmt.Sprintf("CASE WHEN count(DISTINCT %s)%s <= 5 THEN percentile_cont(0.5) WITHIN GROUP (ORDER BY %[1]s)%[2]s END", x, where)}
 	case "few":
 		x := value(truth, word, whole, exactN, moment)
-		how := pick(r, "", " DESC")
-		return aggregateText{fmt.Sprintf("%s(%s, 2)%s", map[string]string{"": "min", " DESC": "max"}[how], x, where), fmt.Sprintf("(array_agg(%s ORDER BY %[1]s%s) FILTER (WHERE %s(%[1]s) IS NOT NULL))[1:2]", x, how, only)}
+		extreme, how := "min", ""
+		if r.IntN(2) == 1 {
+			extreme, how = "max", " DESC"
+		}
+		return aggregateText{fmt.Sprintf("%s(%s, 2)%s", extreme, x, where), fmt.Sprintf("(array_agg(%s ORDER BY %[1]s%s) FILTER (WHERE %s(%[1]s) IS NOT NULL))[1:2]", x, how, only)}
 	case "list":
 		x, y := value(word, whole, exactN, moment), value(word, whole, double, moment)
 		how := pick(r, "", " DESC")

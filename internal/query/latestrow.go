@@ -51,8 +51,8 @@ func (c *compiler) calls(e tree) bool {
 	return found || e.class() == classStar
 }
 
-// firstNumber returns the window of row_number() OVER (…) = 1; nil for other conditions. of resolves a column that names
-// the window.
+// firstNumber returns the window of row_number() OVER (…) = 1; nil for other conditions. of resolves a column that
+// names the window.
 func firstNumber(condition tree, of func(name string) tree) tree {
 	if condition.class() != classCompare {
 		return nil
@@ -62,8 +62,7 @@ func firstNumber(condition tree, of func(name string) tree) tree {
 		window, number = number, window
 	}
 	n, ok := number.integer()
-	if !ok || !(condition.kind() == "COMPARE_EQUAL" && n == 1 || condition.kind() == "COMPARE_LESSTHANOREQUALTO" && n == 1 ||
-		condition.kind() == "COMPARE_LESSTHAN" && n == 2) {
+	if !ok || !isFirst(condition.kind(), n) {
 		return nil
 	}
 	if names := window.texts("column_names"); window.class() == classColumn && of != nil {
@@ -168,9 +167,10 @@ func (c *compiler) distinctRow() *latestRow {
 // aliasedItem reports whether a column is the alias of another expression of the select list.
 func (c *compiler) aliasedItem(e tree) bool {
 	names := e.texts("column_names")
-	return e.class() == classColumn && len(names) == 1 && slices.ContainsFunc(c.node.list("select_list"), func(i tree) bool {
-		return strings.EqualFold(i.alias(), names[0]) && i.signature("") != e.signature("")
-	})
+	return e.class() == classColumn && len(names) == 1 &&
+		slices.ContainsFunc(c.node.list("select_list"), func(i tree) bool {
+			return strings.EqualFold(i.alias(), names[0]) && i.signature("") != e.signature("")
+		})
 }
 
 // firstRows makes the query an aggregation by the keys.
@@ -214,4 +214,16 @@ func (c *compiler) firstRows(ctx context.Context, l latestRow) error {
 		"to let records without a value delete rows, "+c.latestLines("write the query without it", l.keys, l.orders,
 			"else nothing"))
 	return nil
+}
+
+// isFirst reports whether a comparison of row_number() with n holds for the first row only.
+func isFirst(comparison string, n int) bool {
+	switch comparison {
+	case "COMPARE_EQUAL", "COMPARE_LESSTHANOREQUALTO":
+		return n == 1
+	case "COMPARE_LESSTHAN":
+		return n == 2
+	default:
+		return false
+	}
 }

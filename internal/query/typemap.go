@@ -96,8 +96,8 @@ func resultType(duck string) (pg string, ok bool) {
 // fixedSize matches the size of DuckDB's arrays of a fixed size.
 var fixedSize = regexp.MustCompile(`\[[0-9]+\]`)
 
-// listType returns the type of lists for arrays of a fixed size, which are stored alike; other types are returned as they
-// are.
+// listType returns the type of lists for arrays of a fixed size, which are stored alike; other types are returned as
+// they are.
 func listType(duck string) string {
 	if !strings.HasSuffix(duck, "]") {
 		return duck
@@ -157,12 +157,10 @@ func scalarType(duck string) (pg string, ok bool) {
 
 // typeCure returns what to cast a value of an unsupported DuckDB type to.
 func typeCure(duck string) string {
-	switch {
-	case duck == "TIMESTAMP_NS":
+	if duck == "TIMESTAMP_NS" {
 		return "cast it to TIMESTAMP: PostgreSQL keeps microseconds"
-	default:
-		return "cast it to VARCHAR"
 	}
+	return "cast it to VARCHAR"
 }
 
 // keyProblem returns why values of a DuckDB type cannot be part of the group key, or "".
