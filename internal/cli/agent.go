@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"runtime"
-	"slices"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -64,22 +60,16 @@ func engines() engine.Set {
 	return engine.Set{job.SQL: speedlayer.Store{}, job.ProgramRun: programs.Engine{Steps: speedlayer.Direct{}}}
 }
 
-// host runs an agent and its HTTP server, with profiles or without, until ctx ends, and calls ready once both work. The end of ctx
-// is no error.
-func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger *slog.Logger, ready func(http string)) (err error) {
+// host runs an agent and its HTTP server, with profiles or without, until ctx ends, and calls ready once both work. The
+// end of ctx is no error.
+func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger *slog.Logger,
+	ready func(http string),
+) (err error) {
 	brokers, err := kafkaConfig(ctx, s)
 	if err != nil {
 		return err
 	}
-	if brokers.Login != nil {
-		brokers.Login.Notify = func(refused error) {
-			if refused != nil {
-				logger.Error("the brokers refuse the agent's login; it goes on when the password's source has another one", "error", refused)
-				return
-			}
-			logger.Info("the brokers accept the agent's login again")
-		}
-	}
+	tellOfLogin(brokers, logger)
 	admin, err := kafka.NewAdmin(brokers)
 	if err != nil {
 		return err
@@ -106,7 +96,8 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 	defer func() { err = errors.Join(err, spilled.Close()) }()
 	s.Agent.Temp = spilled.Path
 	w := a.wire(s, brokers, admin, pool, identity{
-		id: id, address: listener.Addr().String(), profiles: profiles, random: random, token: token, spill: spilled.Limit(s.Agent.Memory, a.sys.free, logger),
+		id: id, address: listener.Addr().String(), profiles: profiles, random: random, token: token,
+		spill: spilled.Limit(s.Agent.Memory, a.sys.free, logger),
 	}, logger)
 
 	group, ctx := errgroup.WithContext(ctx)
@@ -126,21 +117,41 @@ func (a *app) host(ctx context.Context, s config.Settings, profiles bool, logger
 	return group.Wait()
 }
 
+// tellOfLogin logs when the brokers refuse the agent's login, and when they accept it again.
+func tellOfLogin(brokers kafka.Config, logger *slog.Logger) {
+	if brokers.Login != nil {
+		brokers.Login.Notify = func(refused error) {
+			if refused != nil {
+				logger.Error("the brokers refuse the agent's login; it goes on when the password's source has another one",
+					"error", refused)
+				return
+			}
+			logger.Info("the brokers accept the agent's login again")
+		}
+	}
+}
+
 // listen opens the address of the HTTP server and reads the token of requests about experiments.
 func listen(ctx context.Context, s config.Settings) (net.Listener, string, error) {
 	token, err := s.HTTPToken.Read(ctx)
 	if err != nil {
-		return nil, "", &job.Refusal{Code: job.ExitUsage, Cause: "http_token_file: " + err.Error(), Next: "give a file whose first line is the token", Err: err}
+		return nil, "", &job.Refusal{
+			Code: job.ExitUsage, Cause: "http_token_file: " + err.Error(),
+			Next: "give a file whose first line is the token", Err: err,
+		}
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.HTTP)
 	if err != nil {
-		return nil, "", &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("listen on %s: %s", s.HTTP, err), Next: "give another address with --http", Err: err}
+		return nil, "", &job.Refusal{
+			Code: job.ExitUsage, Cause: fmt.Sprintf("listen on %s: %s", s.HTTP, err),
+			Next: "give another address with --http", Err: err,
+		}
 	}
 	return listener, string(token), nil
 }
 
-// letIn refuses to start an agent that the brokers will not let in: nothing but a person changes that. Brokers that do not
-// answer may come back.
+// letIn refuses to start an agent that the brokers will not let in: nothing but a person changes that. Brokers that do
+// not answer may come back.
 func letIn(ctx context.Context, admin *kafka.Admin) error {
 	short, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
@@ -196,66 +207,6 @@ type identity struct {
 	spill    int64  // bytes that its queries may take on the disk
 }
 
-// wire joins the parts of an agent.
-func (a *app) wire(s config.Settings, brokers kafka.Config, admin *kafka.Admin, pool *pg.Pool, of identity, logger *slog.Logger) *wired {
-	named := logger.With("agent", of.id)
-	w := &wired{}
-	metrics := &speedlayer.Metrics{}
-	brokers.FetchedBytes = &atomic.Int64{}
-	w.http = httpapi.New(httpapi.Deps{
-		Ready: func(ctx context.Context) error { return readyToWork(ctx, pool, admin, of.id, s.Agent.Lease) },
-		Versions: func(ctx context.Context) ([]httpapi.Version, error) {
-			return versionsFor(ctx, reprocess.NewStore(pool))
-		},
-		Archived:  func(ctx context.Context) ([]httpapi.Archived, error) { return archivedFor(ctx, pool, a.sys.Now()) },
-		Scheduled: func(ctx context.Context) ([]httpapi.Scheduled, error) { return scheduledFor(ctx, pool, a.sys.Now()) },
-		Layers:    func(ctx context.Context) ([]httpapi.Layers, error) { return layersFor(ctx, pool) },
-		Work:      func() httpapi.Work { return workOf(metrics, brokers.FetchedBytes.Load()) },
-		Experiments: abhttp.New(abhttp.Deps{
-			Pool: pool, Router: abtest.NewRouter(pool, a.sys.Now), Log: named, Now: a.sys.Now, Token: of.token,
-		}),
-		Profiles: of.profiles,
-	})
-	metrics.Committed = func(_ job.Ref, _ int, took time.Duration) { w.http.Committed(took) }
-	locations := locationsOf(s)
-	shelf := archive.NewShelf(pool, locations, s.Agent.Temp, shelfBytes(of.spill))
-	engine := speedlayer.New(speedlayer.Deps{
-		Pool: pool, Kafka: brokers, Admin: admin, Agent: of.id, Living: func(ctx context.Context) ([]string, error) { return agent.IDs(ctx, pool, agent.AliveWithin) },
-		Log: named, Now: a.sys.Now, Metrics: metrics, Shelf: shelf,
-	}, speedlayer.Config{Lease: s.Agent.Lease, Timeout: answerWithin(s.Agent.Lease), Memory: s.Agent.Memory, Temp: s.Agent.Temp, Spill: of.spill, Replays: s.Agent.Replays})
-	w.hooks = a.hooks(s, pool, of.id, named, of.random)
-	controller := reprocess.NewController(reprocess.Deps{
-		Pool: pool, Brokers: admin, History: archiveLog(admin, shelf, false), Speed: &speedlayer.Store{}, Engines: engines(), Serving: serving.New(serving.Config{}),
-		Hooks: w.hooks, Experiments: abtest.Store{}, Log: named, Now: a.sys.Now, Rand: of.random,
-	}, reprocess.Config{Replays: s.Agent.Replays, ChecksRole: s.Checks.Role})
-	w.archiver = archiver.New(archiver.Deps{Pool: pool, Kafka: brokers, Brokers: admin, Locations: locations, Log: named, Now: a.sys.Now},
-		archiver.Config{Temp: s.Agent.Temp, Memory: archiveMemory(s.Agent.Memory), KeepReplaced: s.Archive.KeepReplaced})
-	w.scheduler = schedule.New(schedule.Deps{Pool: pool, Log: named}, schedule.Config{})
-	batches := batchlayer.New(batchlayer.Deps{
-		Pool: pool, Brokers: admin, Speed: &speedlayer.Store{}, Serving: serving.New(serving.Config{}),
-		Schedules: schedule.Store{}, Log: named, Now: a.sys.Now,
-	}, batchlayer.Config{ChecksRole: s.Checks.Role})
-	experiments := abtest.New(abtest.Deps{
-		Pool: pool, Serving: serving.New(serving.Config{}), Topics: rewardTopics{kafka: brokers, admin: admin, now: a.sys.Now}, Log: named, Now: a.sys.Now,
-	}, abtest.Config{ChecksRole: s.Checks.Role})
-	work := slices.Concat(controller.Work(), programRunner(s, of, pool, admin, named, a.sys.Now).Work(), batches.Work(), experiments.Work(), []agent.Work{w.archiver.Work()})
-	w.agent = agent.New(agent.Deps{Pool: pool, Runner: engine, Work: work, Log: logger, Now: a.sys.Now}, agent.Config{
-		ID: of.id, Release: release, HTTP: of.address, Capacity: runtime.NumCPU(), Dialect: query.Dialect,
-		Poll: s.Agent.Poll, Heartbeat: s.Agent.Heartbeat, Lease: s.Agent.Lease, Hooks: hooks.Digests(hooksOf(s)), Programs: s.Agent.Programs,
-	})
-	return w
-}
-
-// programRunner runs the programs of jobs that the settings of the agent allow.
-func programRunner(s config.Settings, of identity, pool *pg.Pool, admin *kafka.Admin, logger *slog.Logger, now func() time.Time) *programs.Runner {
-	return programs.NewRunner(programs.Deps{
-		Pool: pool, Positions: speedlayer.Direct{}, Brokers: admin, Agent: of.id, Log: logger, Now: now,
-	}, programs.Config{
-		Allow: s.Agent.Programs, Brokers: s.Brokers, DSN: string(cmp.Or(s.Agent.ProgramDSN, s.DSN)), Schema: s.Schema, Temp: s.Agent.Temp,
-		Lease: s.Agent.Lease,
-	})
-}
-
 // archiveMemory is how much of an agent's memory holds records on their way to the archive, in bytes.
 func archiveMemory(memory int64) int { return int(min(max(memory/8, 16<<20), 64<<20)) }
 
@@ -268,8 +219,8 @@ func agentID(random *rand.Rand) string {
 	return fmt.Sprintf("%s-%d-%06x", host, os.Getpid(), random.Uint32()&0xffffff)
 }
 
-// readyToWork returns why this agent cannot work now: the database, the brokers, or itself, when it has written no heartbeat for a
-// lease.
+// readyToWork returns why this agent cannot work now: the database, the brokers, or itself, when it has written no
+// heartbeat for a lease.
 func readyToWork(ctx context.Context, pool *pg.Pool, admin *kafka.Admin, id string, lease time.Duration) error {
 	err := pg.CheckSchema(ctx, pool)
 	if err == nil {
@@ -296,19 +247,25 @@ func versionsFor(ctx context.Context, store *reprocess.Store) ([]httpapi.Version
 			partitions := make([]httpapi.Partition, 0, len(v.Partitions))
 			for _, p := range v.Partitions {
 				partitions = append(partitions, httpapi.Partition{
-					Topic: p.Topic, ID: p.Partition, LagRecords: p.LagRecords, LagSeconds: p.LagSeconds, RecordsPerSecond: p.RecordsPerSecond,
+					Topic: p.Topic, ID: p.Partition, LagRecords: p.LagRecords, LagSeconds: p.LagSeconds,
+					RecordsPerSecond: p.RecordsPerSecond,
 					RetentionSeconds: secondsUntil(p.RetentionDeadline, p.SampledAt), Verdict: p.Verdict, Reason: string(p.ReasonCode),
 				})
 			}
 			checks := make([]httpapi.Check, 0, len(v.Checks))
 			for _, k := range v.Checks {
 				if k.Outcome != "" {
-					checks = append(checks, httpapi.Check{Name: k.Name, Stage: k.Stage, Outcome: k.Outcome, Seconds: k.Seconds, Failures: k.Failures})
+					checks = append(checks, httpapi.Check{
+						Name: k.Name, Stage: k.Stage, Outcome: k.Outcome, Seconds: k.Seconds,
+						Failures: k.Failures,
+					})
 				}
 			}
 			out = append(out, httpapi.Version{
-				Ref: job.Ref{Job: j.Job, Number: n}, Phase: v.Phase, Verdict: v.Verdict, LagRecords: v.LagRecords, LagSeconds: v.LagSeconds,
-				RecordsPerSecond: v.RecordsPerSecond, Records: v.Records, DeadLetters: v.DeadLetters, Warnings: len(v.Warnings), Partitions: partitions, Checks: checks,
+				Ref: job.Ref{Job: j.Job, Number: n}, Phase: v.Phase, Verdict: v.Verdict, LagRecords: v.LagRecords,
+				LagSeconds:       v.LagSeconds,
+				RecordsPerSecond: v.RecordsPerSecond, Records: v.Records, DeadLetters: v.DeadLetters, Warnings: len(v.Warnings),
+				Partitions: partitions, Checks: checks,
 			})
 		}
 	}
@@ -327,7 +284,8 @@ func secondsUntil(end *time.Time, at time.Time) *float64 {
 func workOf(m *speedlayer.Metrics, fetched int64) httpapi.Work {
 	return httpapi.Work{
 		Records: m.Records.Load(), Bytes: m.Bytes.Load(), DeadLetters: m.DeadLetters.Load(), Segments: m.Segments.Load(),
-		Commits: m.Commits.Load(), CommitRetries: m.CommitRetries.Load(), LeaseLosses: m.LeaseLosses.Load(), Faults: m.Faults.Load(),
+		Commits: m.Commits.Load(), CommitRetries: m.CommitRetries.Load(), LeaseLosses: m.LeaseLosses.Load(),
+		Faults:           m.Faults.Load(),
 		FetchedBytes:     fetched,
 		ThrottledSeconds: time.Duration(m.ThrottleNanos.Load()).Seconds(),
 	}
