@@ -9,7 +9,8 @@ import (
 	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// needsCleaning selects runs that ended so long ago that their subjects are deleted. Decisions, counts and guardrails stay.
+// needsCleaning selects runs that ended so long ago that their subjects are deleted. Decisions, counts and guardrails
+// stay.
 const needsCleaning = `r.ended_at < clock_timestamp() - interval '90 days' AND (
 	EXISTS (SELECT 1 FROM kappactl.assignment a WHERE a.job = r.job AND a.run = r.run)
 	OR EXISTS (SELECT 1 FROM kappactl.reward w WHERE w.job = r.job AND w.run = r.run))`
@@ -17,7 +18,8 @@ const needsCleaning = `r.ended_at < clock_timestamp() - interval '90 days' AND (
 // cleanAtOnce is how many rows one statement deletes.
 const cleanAtOnce = 10_000
 
-// Clean deletes the assignments and rewards of a run that ended long ago. It returns when there are none left, the claim is lost or ctx ends.
+// Clean deletes the assignments and rewards of a run that ended long ago. It returns when there are none left, the
+// claim is lost or ctx ends.
 func (r *Runner) Clean(ctx context.Context, id, claim int64) error {
 	for {
 		rows := int64(0)

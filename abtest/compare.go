@@ -58,7 +58,8 @@ func (w *watch) compare(ctx context.Context, e *row) error {
 	})
 }
 
-// asked is the answer to what the run itself has asked for. A stop that was refused is asked for again at the next look.
+// asked is the answer to what the run itself has asked for. A stop that was refused is asked for again at the next
+// look.
 func asked(ctx context.Context, tx *pg.Tx, e *row) (refused reason.Reason, open bool, err error) {
 	if e.Progress.Asked == 0 {
 		return reason.Reason{}, false, nil
@@ -67,7 +68,8 @@ func asked(ctx context.Context, tx *pg.Tx, e *row) (refused reason.Reason, open 
 		Code *int
 		Why  reason.Reason
 	}
-	found, err := pg.Structs[answer](ctx, tx, `SELECT exit_code AS code, answer AS why FROM kappactl.request WHERE id = @id`,
+	found, err := pg.Structs[answer](ctx, tx,
+		`SELECT exit_code AS code, answer AS why FROM kappactl.request WHERE id = @id`,
 		pgx.NamedArgs{"id": e.Progress.Asked})
 	switch {
 	case err != nil:
@@ -81,10 +83,12 @@ func asked(ctx context.Context, tx *pg.Tx, e *row) (refused reason.Reason, open 
 	return reason.Reason{}, false, nil
 }
 
-// readInputs reads what a verdict follows from. With adopt, parked rewards of subjects that have come since are counted first.
+// readInputs reads what a verdict follows from. With adopt, parked rewards of subjects that have come since are counted
+// first.
 func readInputs(ctx context.Context, tx *pg.Tx, e *row, now time.Time, adopt bool) (in judge.Inputs, err error) {
 	in = judge.Inputs{
-		At: now.UTC(), Age: now.Sub(e.StartedAt), Arms: e.Arms, Weights: e.Weights, Paused: e.State == Paused, Before: e.Progress,
+		At: now.UTC(), Age: now.Sub(e.StartedAt), Arms: e.Arms, Weights: e.Weights, Paused: e.State == Paused,
+		Before: e.Progress,
 	}
 	clock := now
 	if e.Settings.Reward != nil {
@@ -107,7 +111,9 @@ func readInputs(ctx context.Context, tx *pg.Tx, e *row, now time.Time, adopt boo
 }
 
 // readSource reads how far rewards have been read, and returns the clock by which subjects are counted.
-func readSource(ctx context.Context, tx *pg.Tx, e *row, now time.Time, adopt bool, in *judge.Inputs) (time.Time, error) {
+func readSource(ctx context.Context, tx *pg.Tx, e *row, now time.Time, adopt bool, in *judge.Inputs) (time.Time,
+	error,
+) {
 	b := &book{}
 	if adopt {
 		found, err := openBook(ctx, tx, job.Name(e.Job))
@@ -141,7 +147,8 @@ func (w *watch) decide(ctx context.Context, tx *pg.Tx, e *row, in judge.Inputs) 
 	last := string(out.Verdict) + " " + out.Reason.Key()
 	acts := out.Verdict != judge.Wait && out.Verdict != judge.Freeze
 	p := out.After
-	repeated := p.Last == last && (!acts || out.Verdict == judge.Win && (p.Asked != 0 || e.Settings.Promote != job.PromoteAuto))
+	repeated := p.Last == last && (!acts || out.Verdict == judge.Win &&
+		(p.Asked != 0 || e.Settings.Promote != job.PromoteAuto))
 	p.Last = last
 	e.Progress = p
 	if repeated {
@@ -165,7 +172,9 @@ func (w *watch) decide(ctx context.Context, tx *pg.Tx, e *row, in judge.Inputs) 
 }
 
 // apply does what was decided. It returns the reason of the decision and the event of it; empty: none.
-func (w *watch) apply(ctx context.Context, tx *pg.Tx, e *row, out judge.Outcome) (why reason.Reason, event ledger.EventKind, err error) {
+func (w *watch) apply(ctx context.Context, tx *pg.Tx, e *row, out judge.Outcome) (why reason.Reason,
+	event ledger.EventKind, err error,
+) {
 	name := job.Name(e.Job)
 	switch out.Verdict {
 	case judge.Move:

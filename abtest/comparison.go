@@ -72,7 +72,8 @@ func compared(ctx context.Context, tx *pg.Tx, e *row) (*Comparison, error) {
 		s := GuardStatus{Name: g.Name, Action: g.Action}
 		for _, r := range rows {
 			if r.Name == g.Name {
-				s.State, s.Breached, s.Reason, s.Code, s.SeenAt = r.State, r.Breached, r.Reason.Text(), r.Reason.Code, inUTC(r.SeenAt)
+				s.State, s.Breached, s.Reason, s.Code, s.SeenAt = r.State, r.Breached, r.Reason.Text(), r.Reason.Code,
+					inUTC(r.SeenAt)
 			}
 		}
 		out.Guards = append(out.Guards, s)
@@ -99,14 +100,16 @@ func rewardStatus(ctx context.Context, tx *pg.Tx, e *row) (*RewardStatus, error)
 		ReadAt    *time.Time
 		Trouble   reason.Reason
 	}
-	found, err := pg.Structs[state](ctx, tx, `SELECT counts, watermark, read_at, trouble FROM kappactl.reward_source WHERE job = @job AND run = @run`,
+	found, err := pg.Structs[state](ctx, tx,
+		`SELECT counts, watermark, read_at, trouble FROM kappactl.reward_source WHERE job = @job AND run = @run`,
 		pgx.NamedArgs{"job": e.Job, "run": e.Run})
 	if err != nil || len(found) == 0 {
 		return nil, fmt.Errorf("read the rewards of %s: %w", e.Job, err)
 	}
 	s := found[0]
 	return &RewardStatus{
-		Source: e.Settings.Reward.Source.Name(), Counts: s.Counts, Watermark: inUTC(s.Watermark), ReadAt: inUTC(s.ReadAt), Trouble: s.Trouble.Text(),
-		Code: s.Trouble.Code,
+		Source: e.Settings.Reward.Source.Name(), Counts: s.Counts, Watermark: inUTC(s.Watermark), ReadAt: inUTC(s.ReadAt),
+		Trouble: s.Trouble.Text(),
+		Code:    s.Trouble.Code,
 	}, nil
 }

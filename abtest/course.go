@@ -52,8 +52,8 @@ func (c Course) End() time.Time {
 	return c.Now
 }
 
-// WeightsOver are the weights of the arms, in their order, at n moments from the start of the run to its end. During a pause every
-// reader reads the control.
+// WeightsOver are the weights of the arms, in their order, at n moments from the start of the run to its end. During a
+// pause every reader reads the control.
 func (c Course) WeightsOver(n int) [][]float64 {
 	out := make([][]float64, len(c.Arms))
 	for i := range out {

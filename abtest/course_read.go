@@ -41,8 +41,9 @@ func (c Course) readCurves(ctx context.Context, tx *pg.Tx, r *job.Reward) ([]Cur
 	}
 	span := max(c.End().Sub(c.StartedAt).Seconds(), 0.001)
 	args := pgx.NamedArgs{
-		"job": string(c.Job), "run": c.Run, "start": c.StartedAt, "span": span, "points": coursePoints, "window": pg.Interval(r.Window + r.Grace),
-		"lo": math.Inf(-1), "hi": math.Inf(1),
+		"job": string(c.Job), "run": c.Run, "start": c.StartedAt, "span": span, "points": coursePoints,
+		"window": pg.Interval(r.Window + r.Grace),
+		"lo":     math.Inf(-1), "hi": math.Inf(1),
 	}
 	if r.Clip != nil && r.Kind == job.Gaussian {
 		args["lo"], args["hi"] = r.Clip[0], r.Clip[1]
@@ -70,8 +71,8 @@ func (c Course) readCurves(ctx context.Context, tx *pg.Tx, r *job.Reward) ([]Cur
 	return out, nil
 }
 
-// MeansOver are the mean rewards of the arms, in their order, at n moments from the start of the run to its end; NaN before the first
-// subject whose window is over.
+// MeansOver are the mean rewards of the arms, in their order, at n moments from the start of the run to its end; NaN
+// before the first subject whose window is over.
 func (c Course) MeansOver(n int) [][]float64 {
 	out := make([][]float64, len(c.Curves))
 	span := c.End().Sub(c.StartedAt)

@@ -13,7 +13,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// knownFor is how long a recorded arm is used without asking the database, which may have been told to forget the subject.
+// knownFor is how long a recorded arm is used without asking the database, which may have been told to forget the
+// subject.
 const knownFor = time.Minute
 
 // mostAtOnce is how many exposures are recorded in one statement.
@@ -67,8 +68,8 @@ type exposure struct {
 	done  chan struct{}
 }
 
-// Expose is Route for a subject that is about to read its arm: it is recorded with it, once a run. Subjects outside the experiment,
-// pinned ones, and those of a pause are not recorded, and none is while the database does not answer.
+// Expose is Route for a subject that is about to read its arm: it is recorded with it, once a run. Subjects outside the
+// experiment, pinned ones, and those of a pause are not recorded, and none is while the database does not answer.
 func (r *Router) Expose(ctx context.Context, name job.Name, subject, pin string) (Assignment, error) {
 	a, sticky, err := r.routed(ctx, name, subject, pin)
 	if err != nil || a.Why != BySplit {
@@ -96,7 +97,9 @@ func (r *Router) Expose(ctx context.Context, name job.Name, subject, pin string)
 }
 
 // routed is the assignment by weight, and whether stored arms come first.
-func (r *Router) routed(ctx context.Context, name job.Name, subject, pin string) (a Assignment, sticky bool, err error) {
+func (r *Router) routed(ctx context.Context, name job.Name, subject, pin string) (a Assignment, sticky bool,
+	err error,
+) {
 	t, err := r.routes(ctx)
 	if err != nil {
 		return Assignment{}, false, err
@@ -225,7 +228,8 @@ func (r *Router) recall(ctx context.Context, t table, subject string, found []As
 	}
 	ctx, cancel := context.WithTimeout(ctx, exposureTimeout)
 	defer cancel()
-	rows, err := pg.Structs[stored](ctx, r.pool, `SELECT job, run, arm FROM kappactl.assignment WHERE subject = @subject AND job = ANY (@jobs)`,
+	rows, err := pg.Structs[stored](ctx, r.pool,
+		`SELECT job, run, arm FROM kappactl.assignment WHERE subject = @subject AND job = ANY (@jobs)`,
 		pgx.NamedArgs{"subject": subject, "jobs": ask})
 	if err != nil {
 		for i := range found {

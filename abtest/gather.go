@@ -44,7 +44,8 @@ func (w *watch) gather(ctx context.Context, e *row) error {
 	if err != nil {
 		trouble = checks.Why(err)
 	}
-	_, err = w.r.Pool.Exec(ctx, `UPDATE kappactl.reward_source SET trouble = @why WHERE job = @job AND run = @run AND trouble <> @why::jsonb`,
+	_, err = w.r.Pool.Exec(ctx,
+		`UPDATE kappactl.reward_source SET trouble = @why WHERE job = @job AND run = @run AND trouble <> @why::jsonb`,
 		pgx.NamedArgs{"job": e.Job, "run": e.Run, "why": trouble})
 	return ledger.Wrap(err, "note how the rewards of %s were read", e.Job)
 }

@@ -29,8 +29,8 @@ type TopicPart struct {
 
 // Topics read rewards from a broker.
 type Topics interface {
-	// Read reads committed records from the offsets on; a partition without one is read from its first record that is not older than
-	// since.
+	// Read reads committed records from the offsets on; a partition without one is read from its first record that is not
+	// older than since.
 	Read(ctx context.Context, topic string, next map[int32]int64, since time.Time) ([]TopicRecord, []TopicPart, error)
 }
 
@@ -43,7 +43,8 @@ func (w *watch) gatherTopic(ctx context.Context, e *row) error {
 	}
 	source := e.Settings.Reward.Source
 	var stored map[string]int64
-	err := w.r.Pool.QueryRow(ctx, `SELECT offsets FROM kappactl.reward_source WHERE job = $1 AND run = $2`, e.Job, e.Run).Scan(&stored)
+	err := w.r.Pool.QueryRow(ctx, `SELECT offsets FROM kappactl.reward_source WHERE job = $1 AND run = $2`, e.Job,
+		e.Run).Scan(&stored)
 	if err != nil {
 		return fmt.Errorf("read the offsets of the rewards of %s: %w", e.Job, err)
 	}
@@ -77,9 +78,9 @@ func (w *watch) gatherTopic(ctx context.Context, e *row) error {
 	})
 }
 
-// advance notes how far a topic has been read. A transaction that finds other offsets than those it read from changes nothing: another
-// agent has stored these rewards. The watermark is the least over the partitions of the newest record's time; one that was read to its
-// end counts as read up to the time of the read.
+// advance notes how far a topic has been read. A transaction that finds other offsets than those it read from changes
+// nothing: another agent has stored these rewards. The watermark is the least over the partitions of the newest
+// record's time; one that was read to its end counts as read up to the time of the read.
 func (b *book) advance(parts []TopicPart, newest map[int32]time.Time, at time.Time, from map[string]int64) {
 	if !maps.Equal(orEmpty(b.Offsets), orEmpty(from)) {
 		return

@@ -34,7 +34,8 @@ type reading struct {
 
 func (r reading) usable(minN int) bool {
 	bad := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
-	return r.N >= float64(minN) && !bad(r.N) && !bad(r.Value) && (r.Variance == nil || !bad(*r.Variance) && *r.Variance >= 0)
+	return r.N >= float64(minN) && !bad(r.N) && !bad(r.Value) &&
+		(r.Variance == nil || !bad(*r.Variance) && *r.Variance >= 0)
 }
 
 // ofMean is the variance of the value: without one it is a rate.
@@ -85,7 +86,8 @@ func judged(g job.Guardrail, arms []string, found []reading) (string, reason.Rea
 	return guardPass, reason.Reason{}
 }
 
-// worse is by how much an arm is worse than the control at least: the bound of its confidence sequence. margin is what is borne.
+// worse is by how much an arm is worse than the control at least: the bound of its confidence sequence. margin is what
+// is borne.
 func worse(g job.Guardrail, control, arm reading) (bound, margin float64) {
 	d := arm.Value - control.Value
 	if g.Direction == job.Up {
@@ -199,7 +201,8 @@ func (w *watch) keepGuard(ctx context.Context, e *row, r guardRow) error {
 		ON CONFLICT (job, run, name) DO UPDATE SET state = @state, breached = guardrail.breached OR @breached, failures = @failures,
 			errors = @errors, no_data = @no_data, reason = CASE WHEN guardrail.breached THEN guardrail.reason ELSE @why END, seen_at = @at`,
 		pgx.NamedArgs{
-			"job": e.Job, "run": e.Run, "name": r.Name, "state": r.State, "breached": r.Breached, "failures": r.Failures, "errors": r.Errors,
+			"job": e.Job, "run": e.Run, "name": r.Name, "state": r.State, "breached": r.Breached, "failures": r.Failures,
+			"errors":  r.Errors,
 			"no_data": r.NoData, "why": r.Reason, "at": *r.SeenAt, "id": w.id, "claim": w.claim,
 		})
 	return ledger.Wrap(err, "note guardrail %s of %s", r.Name, e.Job)

@@ -75,10 +75,12 @@ func containsNUL(t string) bool {
 	return false
 }
 
-// Record stores rewards that were posted for the open experiment of a job, in one transaction, and returns what became of each.
-// Rewards that are recorded again are duplicates: a caller that got no answer may repeat them. The error is ErrUnknownJob
-// for a job that does not exist.
-func (Store) Record(ctx context.Context, pool *pg.Pool, name job.Name, rewards []Reward) (codes []RewardCode, err error) {
+// Record stores rewards that were posted for the open experiment of a job, in one transaction, and returns what became
+// of each. Rewards that are recorded again are duplicates: a caller that got no answer may repeat them. The error is
+// ErrUnknownJob for a job that does not exist.
+func (Store) Record(ctx context.Context, pool *pg.Pool, name job.Name, rewards []Reward) (codes []RewardCode,
+	err error,
+) {
 	err = pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		b, err := openBook(ctx, tx, name)
 		switch {
@@ -100,8 +102,8 @@ func (Store) Record(ctx context.Context, pool *pg.Pool, name job.Name, rewards [
 	return codes, err
 }
 
-// book is where the rewards of a run are written. Its transaction holds the row of kappactl.reward_source, so that rewards are
-// stored one batch after the other.
+// book is where the rewards of a run are written. Its transaction holds the row of kappactl.reward_source, so that
+// rewards are stored one batch after the other.
 type book struct {
 	Job       string
 	Run       int
@@ -140,7 +142,8 @@ func openBook(ctx context.Context, tx *pg.Tx, name job.Name) (*book, error) {
 	if len(found) > 0 {
 		return &found[0], nil
 	}
-	known, err := pg.Collect(ctx, tx, pgx.RowTo[int], `SELECT 1 FROM kappactl.job WHERE name = @job`, pgx.NamedArgs{"job": string(name)})
+	known, err := pg.Collect(ctx, tx, pgx.RowTo[int], `SELECT 1 FROM kappactl.job WHERE name = @job`,
+		pgx.NamedArgs{"job": string(name)})
 	if err == nil && len(known) == 0 {
 		err = ErrUnknownJob
 	}
@@ -199,7 +202,8 @@ func (b *book) args() pgx.NamedArgs {
 func (b *book) keep(ctx context.Context, tx *pg.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE kappactl.reward_source SET counts = @counts, offsets = @offsets, times = @times, watermark = @watermark, read_at = @read
 		WHERE job = @job AND run = @run`, pgx.NamedArgs{
-		"job": b.Job, "run": b.Run, "counts": document{orEmpty(b.Counts)}, "offsets": document{orEmpty(b.Offsets)}, "times": document{orEmpty(b.Times)}, "watermark": b.Watermark, "read": b.ReadAt,
+		"job": b.Job, "run": b.Run, "counts": document{orEmpty(b.Counts)}, "offsets": document{orEmpty(b.Offsets)},
+		"times": document{orEmpty(b.Times)}, "watermark": b.Watermark, "read": b.ReadAt,
 	})
 	return ledger.Wrap(err, "note the rewards of %s", b.Job)
 }
@@ -225,7 +229,8 @@ const addRewards = `UPDATE kappactl.assignment a
 	FROM (SELECT subject, max(value) AS most, sum(value) AS sum FROM counted GROUP BY subject) c
 	WHERE a.job = @job AND a.run = @run AND a.subject = c.subject`
 
-// recordRewards stores each event once: of two with one id in a batch the first. A known one is compared with what is stored.
+// recordRewards stores each event once: of two with one id in a batch the first. A known one is compared with what is
+// stored.
 const recordRewards = `WITH given AS (
 		SELECT * FROM unnest(@events::text[], @subjects::text[], @values::double precision[], @times::timestamptz[])
 			WITH ORDINALITY g(event_id, subject, value, at, n)),

@@ -38,7 +38,8 @@ type Assignment struct {
 	Epoch   int      `json:"epoch"` // stretch of constant weights; 0: no experiment
 	View    string   `json:"view"`  // where it is read
 	Stale   bool     `json:"stale"` // the database does not answer: by the last route that was read
-	// Sticky is false for a subject of a sticky experiment whose stored arm could not be read: the version is that of its hash.
+	// Sticky is false for a subject of a sticky experiment whose stored arm could not be read: the version is that of its
+	// hash.
 	Sticky bool `json:"sticky"`
 	// Recorded reports whether the subject is stored with its arm.
 	Recorded bool `json:"recorded"`
@@ -59,8 +60,8 @@ func CheckSubject(subject string) error {
 	return nil
 }
 
-// How a Router reads the routes: those of the last fresh are used as they are, older ones while they are read again, and those
-// older than the patience are waited for. After a failure it waits before the next try.
+// How a Router reads the routes: those of the last fresh are used as they are, older ones while they are read again,
+// and those older than the patience are waited for. After a failure it waits before the next try.
 const (
 	routesFresh    = 100 * time.Millisecond
 	routesPatience = time.Second
@@ -68,8 +69,9 @@ const (
 	routesTimeout  = 2 * time.Second
 )
 
-// Router tells callers outside PostgreSQL which version a subject reads: the same as the view shows it. A change of the route reaches
-// it within a second. While the database does not answer it goes on by what it last read. It is safe for concurrent use.
+// Router tells callers outside PostgreSQL which version a subject reads: the same as the view shows it. A change of the
+// route reaches it within a second. While the database does not answer it goes on by what it last read. It is safe for
+// concurrent use.
 type Router struct {
 	pool *pg.Pool
 	now  func() time.Time
@@ -205,8 +207,8 @@ func (t route) assign(subject, pin string, stale bool) (Assignment, error) {
 	return a, nil
 }
 
-// Route returns the version that a subject reads and records nothing. pin is the arm that the reader asks for; empty: none. The errors
-// about what was asked for are those above; others mean that the routes could never be read.
+// Route returns the version that a subject reads and records nothing. pin is the arm that the reader asks for; empty:
+// none. The errors about what was asked for are those above; others mean that the routes could never be read.
 func (r *Router) Route(ctx context.Context, name job.Name, subject, pin string) (Assignment, error) {
 	t, err := r.routes(ctx)
 	if err != nil {
@@ -231,8 +233,8 @@ type Answer struct {
 	Err error
 }
 
-// All returns what a subject reads of every job with a live version, in the order of their names, and records nothing. pin returns
-// the arm of a job that the reader asks for.
+// All returns what a subject reads of every job with a live version, in the order of their names, and records nothing.
+// pin returns the arm of a job that the reader asks for.
 func (r *Router) All(ctx context.Context, subject string, pin func(job.Name) string) ([]Answer, error) {
 	t, err := r.routes(ctx)
 	if err != nil {

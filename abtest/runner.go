@@ -144,5 +144,6 @@ func (r *Runner) heals(ctx context.Context, verb ledger.Verb, name job.Name, err
 	default:
 		return nil, nil
 	}
-	return ledger.RefuseFor(job.ExitTimeout, "kappactl ab status "+string(name), reason.GaveUp(string(verb), string(name), r.config.Deadline, why)), nil
+	return ledger.RefuseFor(job.ExitTimeout, "kappactl ab status "+string(name),
+		reason.GaveUp(string(verb), string(name), r.config.Deadline, why)), nil
 }

@@ -23,7 +23,8 @@ func (t *turn) start(ctx context.Context) error {
 	}
 	settings := t.settings(arms)
 	e := &row{
-		Job: string(t.name), Assign: settings.Assign, Coverage: int(settings.Coverage*policy.Million + 0.5), StartedBy: t.actor.By, Epoch: 1,
+		Job: string(t.name), Assign: settings.Assign, Coverage: int(settings.Coverage*policy.Million + 0.5),
+		StartedBy: t.actor.By, Epoch: 1,
 		Settings: settings,
 	}
 	if settings.By() != job.ABTest && settings.Assign == job.AssignHash {
@@ -148,7 +149,8 @@ func readyArm(ctx context.Context, tx *pg.Tx, ref job.Ref) (*ledger.State, error
 	case ref.Adopted():
 		return nil, ledger.RefuseFor(job.ExitConflict, status, reason.NotKeptUp(ref))
 	case st.PausedAt != nil:
-		return nil, ledger.RefuseFor(job.ExitConflict, "kappactl resume "+st.Job+" "+ref.Number.String(), reason.VersionPaused(ref))
+		return nil, ledger.RefuseFor(job.ExitConflict, "kappactl resume "+st.Job+" "+ref.Number.String(),
+			reason.VersionPaused(ref))
 	}
 	v, err := ledger.FreshVerdict(ctx, tx, ref)
 	if err != nil {

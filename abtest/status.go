@@ -184,8 +184,9 @@ func (Store) Decisions(ctx context.Context, db pg.DB, name job.Name) ([]Decision
 	out := make([]Decision, len(found))
 	for i, d := range found {
 		out[i] = Decision{
-			Job: name, Run: d.Run, Number: d.Number, Epoch: d.Epoch, Verdict: d.Verdict, Message: d.Reason.Text(), MessageCode: d.Reason.Code,
-			By: d.By, At: d.At.UTC(),
+			Job: name, Run: d.Run, Number: d.Number, Epoch: d.Epoch, Verdict: d.Verdict, Message: d.Reason.Text(),
+			MessageCode: d.Reason.Code,
+			By:          d.By, At: d.At.UTC(),
 		}
 		for arm, w := range d.Weights {
 			out[i].Weights = append(out[i].Weights, Weight{Version: d.Arms[arm], Weight: float64(w) / policy.Million})

@@ -92,8 +92,9 @@ func one(ctx context.Context, db pg.DB, name job.Name, from string) (*row, error
 // insert writes a new run with its route.
 func insert(ctx context.Context, tx *pg.Tx, r *row, why reason.Reason) error {
 	args := pgx.NamedArgs{
-		"job": r.Job, "arms": r.Arms, "assign": string(r.Assign), "coverage": r.Coverage, "by": r.StartedBy, "state": string(Running),
-		"why": why, "run": r.Run, "settings": document{r.Settings},
+		"job": r.Job, "arms": r.Arms, "assign": string(r.Assign), "coverage": r.Coverage, "by": r.StartedBy,
+		"state": string(Running),
+		"why":   why, "run": r.Run, "settings": document{r.Settings},
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO kappactl.experiment (job, run, arms, assign, coverage, state, reason, settings, started_by)
 		VALUES (@job, @run, @arms, @assign, @coverage, @state, @why, @settings, @by)`, args)
@@ -108,7 +109,8 @@ func insert(ctx context.Context, tx *pg.Tx, r *row, why reason.Reason) error {
 	}
 	_, err = tx.Exec(ctx, `INSERT INTO kappactl.route (job, run, arms, weights, coverage, sticky, epoch)
 		VALUES (@job, @run, @arms, @weights, @coverage, @sticky, @epoch)`, pgx.NamedArgs{
-		"job": r.Job, "run": r.Run, "arms": r.Arms, "weights": r.Weights, "coverage": r.Coverage, "sticky": r.Assign == job.AssignSticky, "epoch": r.Epoch,
+		"job": r.Job, "run": r.Run, "arms": r.Arms, "weights": r.Weights, "coverage": r.Coverage,
+		"sticky": r.Assign == job.AssignSticky, "epoch": r.Epoch,
 	})
 	return ledger.Wrap(err, "write the route of %s", r.Job)
 }
@@ -121,13 +123,17 @@ func decide(ctx context.Context, tx *pg.Tx, r *row, v Verdict, why reason.Reason
 	}
 	_, err := tx.Exec(ctx, `INSERT INTO kappactl.decision (job, run, number, epoch, verdict, weights, reason, by, inputs)
 		SELECT @job, @run, coalesce(max(number), 0) + 1, @epoch, @verdict, @weights, @why, @by, @inputs FROM kappactl.decision WHERE job = @job AND run = @run`,
-		pgx.NamedArgs{"job": r.Job, "run": r.Run, "epoch": r.Epoch, "verdict": string(v), "weights": r.Weights, "why": why, "by": by, "inputs": inputs})
+		pgx.NamedArgs{
+			"job": r.Job, "run": r.Run, "epoch": r.Epoch, "verdict": string(v), "weights": r.Weights, "why": why,
+			"by": by, "inputs": inputs,
+		})
 	return ledger.Wrap(err, "write a decision about %s", r.Job)
 }
 
 // weigh makes readers be routed by the weights of r, in the epoch of r.
 func weigh(ctx context.Context, tx *pg.Tx, r *row) error {
-	tag, err := tx.Exec(ctx, `UPDATE kappactl.route SET weights = @weights, epoch = @epoch WHERE job = @job AND run = @run AND epoch = @epoch - 1`,
+	tag, err := tx.Exec(ctx,
+		`UPDATE kappactl.route SET weights = @weights, epoch = @epoch WHERE job = @job AND run = @run AND epoch = @epoch - 1`,
 		pgx.NamedArgs{"job": r.Job, "run": r.Run, "weights": r.Weights, "epoch": r.Epoch})
 	if err == nil && tag.RowsAffected() != 1 {
 		err = errors.New("its route is in another epoch")
@@ -138,7 +144,8 @@ func weigh(ctx context.Context, tx *pg.Tx, r *row) error {
 // setState pauses or resumes a run.
 func setState(ctx context.Context, tx *pg.Tx, r *row, to State, why reason.Reason) error {
 	args := pgx.NamedArgs{"job": r.Job, "run": r.Run, "state": string(to), "why": why, "paused": to == Paused}
-	if _, err := tx.Exec(ctx, `UPDATE kappactl.experiment SET state = @state, reason = @why WHERE job = @job AND run = @run`, args); err != nil {
+	if _, err := tx.Exec(ctx,
+		`UPDATE kappactl.experiment SET state = @state, reason = @why WHERE job = @job AND run = @run`, args); err != nil {
 		return fmt.Errorf("write the experiment of %s: %w", r.Job, err)
 	}
 	_, err := tx.Exec(ctx, `UPDATE kappactl.route SET paused = @paused WHERE job = @job AND run = @run`, args)
@@ -172,7 +179,8 @@ func candidates(ctx context.Context, db pg.DB, name job.Name) ([]job.Number, err
 	return out, ledger.Wrap(err, "read the versions of %s", name)
 }
 
-// Forget deletes the assignments and rewards of a subject in all runs of a job and returns how many assignments there were.
+// Forget deletes the assignments and rewards of a subject in all runs of a job and returns how many assignments there
+// were.
 func (Store) Forget(ctx context.Context, pool *pg.Pool, name job.Name, subject, by string) (int64, error) {
 	var rows int64
 	err := pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
@@ -188,7 +196,10 @@ func (Store) Forget(ctx context.Context, pool *pg.Pool, name job.Name, subject, 
 		if rows = tag.RowsAffected(); rows+parked.RowsAffected() == 0 {
 			return nil
 		}
-		return ledger.AddEvent(ctx, tx, ledger.Entry{Job: string(name), Whole: true, Kind: ledger.EventABForgot, Message: reason.ABForgot(rows), By: by})
+		return ledger.AddEvent(ctx, tx, ledger.Entry{
+			Job: string(name), Whole: true, Kind: ledger.EventABForgot,
+			Message: reason.ABForgot(rows), By: by,
+		})
 	})
 	return rows, ledger.Wrap(err, "forget a subject of %s", name)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// readTallies adds up the rewards of the subjects whose window and grace are over at a moment, by epoch (from 1 on) and arm. A subject
-// that has read two arms is in none.
+// readTallies adds up the rewards of the subjects whose window and grace are over at a moment, by epoch (from 1 on) and
+// arm. A subject that has read two arms is in none.
 func readTallies(ctx context.Context, db pg.DB, r *row, clock time.Time) ([][]policy.Tally, error) {
 	out := make([][]policy.Tally, r.Epoch)
 	for i := range out {
@@ -29,7 +29,10 @@ func readTallies(ctx context.Context, db pg.DB, r *row, clock time.Time) ([][]po
 		N, Total, Square float64
 	}
 	value := "a.reward"
-	args := pgx.NamedArgs{"job": r.Job, "run": r.Run, "clock": clock, "span": pg.Interval(r.Settings.Reward.Window + r.Settings.Reward.Grace)}
+	args := pgx.NamedArgs{
+		"job": r.Job, "run": r.Run, "clock": clock,
+		"span": pg.Interval(r.Settings.Reward.Window + r.Settings.Reward.Grace),
+	}
 	if c := r.Settings.Reward.Clip; c != nil && r.Settings.Reward.Kind == job.Gaussian {
 		value = "least(greatest(a.reward, @lo), @hi)"
 		args["lo"], args["hi"] = c[0], c[1]

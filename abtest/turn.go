@@ -190,6 +190,9 @@ func (t *turn) stop(ctx context.Context, e *row) error {
 	if err := t.beforeReaders(ctx); err != nil {
 		return err
 	}
-	change := job.ViewChange{View: t.j.View(), To: st.Ref(), Layout: st.Layout, Contract: t.j.Contract(), Grant: st.Spec.Serve.Grant}
+	change := job.ViewChange{
+		View: t.j.View(), To: st.Ref(), Layout: st.Layout, Contract: t.j.Contract(),
+		Grant: st.Spec.Serve.Grant,
+	}
 	return t.r.Serving.Switch(ctx, t.tx, change, t.note(ctx))
 }

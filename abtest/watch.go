@@ -25,8 +25,8 @@ type watch struct {
 	looked    time.Time            // when the arms were last compared
 }
 
-// Watch pauses an experiment whose arm is in trouble: its readers go back to the control. It returns when the experiment has ended,
-// the claim is lost or ctx ends.
+// Watch pauses an experiment whose arm is in trouble: its readers go back to the control. It returns when the
+// experiment has ended, the claim is lost or ctx ends.
 func (r *Runner) Watch(ctx context.Context, id, claim int64) error {
 	w := &watch{r: r, id: id, claim: claim, since: map[string]time.Time{}}
 	for {
@@ -45,7 +45,8 @@ func (r *Runner) Watch(ctx context.Context, id, claim int64) error {
 
 // held reads the experiment under its claim, nil when it has ended or another agent holds it.
 func (w *watch) held(ctx context.Context, db pg.DB) (*row, error) {
-	rows, err := pg.Structs[row](ctx, db, `SELECT `+rowColumns+`WHERE e.id = @id AND e.claim = @claim AND e.ended_at IS NULL`,
+	rows, err := pg.Structs[row](ctx, db,
+		`SELECT `+rowColumns+`WHERE e.id = @id AND e.claim = @claim AND e.ended_at IS NULL`,
 		pgx.NamedArgs{"id": w.id, "claim": w.claim})
 	if err != nil {
 		return nil, fmt.Errorf("read experiment %d: %w", w.id, err)
@@ -113,7 +114,8 @@ func trouble(ctx context.Context, db pg.DB, name job.Name, arm string) (why reas
 		return reason.Reason{}, false, err
 	case st.PausedAt != nil:
 		return reason.VersionPaused(ref), true, nil
-	case st.Phase != job.CatchingUp && st.Phase != job.CaughtUp && st.Phase != job.Verified && st.Phase != job.Live && st.Phase != job.Standby:
+	case st.Phase != job.CatchingUp && st.Phase != job.CaughtUp && st.Phase != job.Verified && st.Phase != job.Live &&
+		st.Phase != job.Standby:
 		return reason.InPhase(ref, st.Phase), true, nil
 	case v.Verdict == job.Unhealthy:
 		return reason.Unhealthy(ref, v.Reason), true, nil
@@ -148,6 +150,9 @@ func (w *watch) pause(ctx context.Context, cause reason.Reason) error {
 			return err
 		}
 		w.r.Log.Warn(why.Text(), "job", e.Job)
-		return ledger.AddEvent(ctx, tx, ledger.Entry{Job: e.Job, Whole: true, Kind: ledger.EventABPaused, Message: why, By: by})
+		return ledger.AddEvent(ctx, tx, ledger.Entry{
+			Job: e.Job, Whole: true, Kind: ledger.EventABPaused, Message: why,
+			By: by,
+		})
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// accept resumes the generation that was refused last, if a person accepts its changes and no other generation was begun
-// since. The view then shows the rows that were compared. It returns nil if there is no such generation; the caller computes a
-// new one.
+// accept resumes the generation that was refused last, if a person accepts its changes and no other generation was
+// begun since. The view then shows the rows that were compared. It returns nil if there is no such generation; the
+// caller computes a new one.
 func (r *Runner) accept(ctx context.Context, a ledger.Actor, ref job.Ref, args ledger.Args) (*generation.Row, error) {
 	if !args.AcceptChanges || args.Full {
 		return nil, nil //nolint:nilnil // there is none
@@ -52,5 +52,6 @@ func (r *Runner) acceptIn(ctx context.Context, tx *pg.Tx, a ledger.Actor, ref jo
 
 // refused reports whether a generation is whole and was not shown because of what it holds.
 func refused(g generation.Row) bool {
-	return g.State == generation.Failed && g.DroppedAt == nil && g.ExitCode != nil && job.ExitCode(*g.ExitCode) == job.ExitChecks
+	return g.State == generation.Failed && g.DroppedAt == nil && g.ExitCode != nil &&
+		job.ExitCode(*g.ExitCode) == job.ExitChecks
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// compare compares the generation with what readers would see of the live one up to the same cut: its rows and the epochs
-// from it to this one. Nobody writes those any more. Too many keys that differ, and then checks of the job that do not pass,
-// end the run unless a person accepts that.
+// compare compares the generation with what readers would see of the live one up to the same cut: its rows and the
+// epochs from it to this one. Nobody writes those any more. Too many keys that differ, and then checks of the job that
+// do not pass, end the run unless a person accepts that.
 func (b *build) compare(ctx context.Context) error {
 	live, err := generation.In(ctx, b.Pool, b.v.Ref, generation.Live)
 	if err != nil || live == nil || b.row.Accepted { // accepted after it was refused
@@ -95,12 +95,13 @@ func (b *build) check(ctx context.Context, live int) error {
 	}
 	return &ending{
 		code: job.ExitChecks, why: reason.BatchChecked(b.v.Ref, cut, checks.Report(bad)), kind: ledger.EventBatchFailed,
-		next: command("run", b.v.Job) + " --accept-changes", diff: map[string]any{"checks": run.Results, "positions": offsets},
+		next: command("run", b.v.Job) + " --accept-changes",
+		diff: map[string]any{"checks": run.Results, "positions": offsets},
 	}
 }
 
-// limit is the largest share of keys that may differ. Without batch.max_changed it is 0, and all where one of the two holds
-// offsets that the other one could not read.
+// limit is the largest share of keys that may differ. Without batch.max_changed it is 0, and all where one of the two
+// holds offsets that the other one could not read.
 func (b *build) limit(ctx context.Context, settings job.Batch, live int) (float64, error) {
 	if settings.MaxChanged != nil {
 		return *settings.MaxChanged, nil
@@ -127,8 +128,8 @@ func (b *build) limit(ctx context.Context, settings job.Batch, live int) (float6
 	return 0, nil
 }
 
-// missing counts the offsets of a version's ranges that its results lack: those that were not read, and gaps that commits
-// passed over behind them.
+// missing counts the offsets of a version's ranges that its results lack: those that were not read, and gaps that
+// commits passed over behind them.
 func missing(held []generation.Range, gaps []job.PartitionRange) (n int64) {
 	ends, lacking := map[job.Partition]int64{}, unreadable{}
 	for _, r := range held {

@@ -27,9 +27,9 @@ func (u unreadable) within(c job.Frozen) []job.Range {
 	return out
 }
 
-// unread finds the ranges that a generation needs and neither log nor archive has. Gaps that were accepted for the version are passed over
-// where the archive does not have them, what cannot be processed always; another hole is a refusal. A generation that goes on
-// from another one passes over what that one did.
+// unread finds the ranges that a generation needs and neither log nor archive has. Gaps that were accepted for the
+// version are passed over where the archive does not have them, what cannot be processed always; another hole is a
+// refusal. A generation that goes on from another one passes over what that one did.
 func (r *Runner) unread(ctx context.Context, v version, base *generation.Row) (unreadable, error) {
 	out := unreadable{}
 	positions, err := r.Speed.Positions(ctx, r.Pool, v.Ref)
@@ -117,9 +117,11 @@ func (r *Runner) starts(ctx context.Context, v version, positions []job.Position
 	return out, nil
 }
 
-// holes are the parts of a range that are passed over: gaps that were accepted and that the archive does not have. A part
-// that was not accepted and that nothing holds is a refusal.
-func (r *Runner) holes(ctx context.Context, v version, p job.Partition, need job.Range, start int64, accepted []job.Range) (out []job.Range, err error) {
+// holes are the parts of a range that are passed over: gaps that were accepted and that the archive does not have. A
+// part that was not accepted and that nothing holds is a refusal.
+func (r *Runner) holes(ctx context.Context, v version, p job.Partition, need job.Range, start int64,
+	accepted []job.Range,
+) (out []job.Range, err error) {
 	store, archived := archive.Store{}, v.policy() != archive.LogOnly
 	for at := need.From; at < need.To; {
 		end := at
@@ -152,7 +154,8 @@ func (r *Runner) holes(ctx context.Context, v version, p job.Partition, need job
 			if bounds, err := store.Bounds(ctx, r.Pool, p, at); err == nil && bounds.From > at {
 				missing.To = min(missing.To, bounds.From)
 			}
-			return nil, ledger.RefuseFor(job.ExitGap, "kappactl archive status; kappactl doctor "+string(v.Job), reason.BatchMissing(p, missing))
+			return nil, ledger.RefuseFor(job.ExitGap, "kappactl archive status; kappactl doctor "+string(v.Job),
+				reason.BatchMissing(p, missing))
 		}
 	}
 	return out, nil
@@ -178,5 +181,8 @@ func (r *Runner) deletesWhole(ctx context.Context, v version) error {
 		return err
 	}
 	next := fmt.Sprintf("kappactl batch run %s %s --full --accept-lost-deletes", v.Job, v.Number)
-	return ledger.RefuseFor(job.ExitGap, next, reason.ArchiveLostDeletes(job.Partition{Topic: lost[0].Topic, ID: lost[0].Partition}, lost[0].Range))
+	return ledger.RefuseFor(job.ExitGap, next, reason.ArchiveLostDeletes(job.Partition{
+		Topic: lost[0].Topic,
+		ID:    lost[0].Partition,
+	}, lost[0].Range))
 }

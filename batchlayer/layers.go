@@ -9,8 +9,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// Layers are the layers of a lambda version: its generations, and the epochs of its table. Its JSON is documented and only
-// ever grows.
+// Layers are the layers of a lambda version: its generations, and the epochs of its table. Its JSON is documented and
+// only ever grows.
 type Layers struct {
 	Job           job.Name    `json:"job"`
 	Version       string      `json:"version"`
@@ -30,8 +30,8 @@ type Layers struct {
 	Generations []Generation `json:"generations"`
 }
 
-// LayersOf are the layers of the lambda versions that have not ended, of one job or, without a name, of all: by job, the
-// newest version first.
+// LayersOf are the layers of the lambda versions that have not ended, of one job or, without a name, of all: by job,
+// the newest version first.
 func LayersOf(ctx context.Context, db pg.DB, speed SpeedLayer, name job.Name) ([]Layers, error) {
 	rows, err := generation.Current(ctx, db, name)
 	if err != nil {

@@ -26,7 +26,8 @@ type SpeedLayer interface {
 	// BeginBuild cuts the ranges into segments, which agents then read, and makes the staging table. Repeatable.
 	BeginBuild(ctx context.Context, tx *pg.Tx, b job.Build) error
 	BuildProgress(ctx context.Context, db pg.DB, ref job.Ref, generation int) (job.BuildProgress, error)
-	// FillMember replaces the content of the generation's table by the merge of what is staged and of the base. Repeatable.
+	// FillMember replaces the content of the generation's table by the merge of what is staged and of the base.
+	// Repeatable.
 	FillMember(ctx context.Context, pool *pg.Pool, b job.Build) error
 	// EndBuild deletes segments and staging. Repeatable.
 	EndBuild(ctx context.Context, tx *pg.Tx, v job.Version, generation int) error
@@ -45,8 +46,8 @@ type Serving interface {
 	DropMember(ctx context.Context, db pg.DB, v job.Version, generation int) error
 	// Show makes readers see another generation; false when they do not see the expected one.
 	Show(ctx context.Context, tx *pg.Tx, v job.Version, from, to int) (bool, error)
-	// SelectGeneration returns the SELECT that merges a generation with the table's rows of the epochs from it up to until,
-	// which is excluded. A nil until selects the generation alone.
+	// SelectGeneration returns the SELECT that merges a generation with the table's rows of the epochs from it up to
+	// until, which is excluded. A nil until selects the generation alone.
 	SelectGeneration(v job.Version, generation int, until *int) string
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // needsRemoval selects the generations r of which something is to be removed: kept ones when enough others are kept
-// that readers left later, failed ones once a later one is live, and what was left half removed. A version that ends removes its tables
-// itself.
+// that readers left later, failed ones once a later one is live, and what was left half removed. A version that ends
+// removes its tables itself.
 var needsRemoval = fmt.Sprintf(`r.dropped_at IS NULL AND r.state IN ('kept', 'failed', 'retired')
 	AND EXISTS (SELECT FROM kappactl.version v WHERE v.job = r.job AND v.number = r.number AND v.ended_at IS NULL
 	    AND v.phase IN ('catching_up', 'caught_up', 'verified', 'live', 'standby')
@@ -26,13 +26,14 @@ var needsRemoval = fmt.Sprintf(`r.dropped_at IS NULL AND r.state IN ('kept', 'fa
 	             AND n.state = 'live' AND n.live_at > r.ended_at)
 	        ELSE true END)`, job.DefaultBatch().KeepGenerations)
 
-// needsStatistics selects live generations r of runs that the statistics of the batch table do not count yet. The run does not wait
-// for them: PostgreSQL reads every generation again, those that are kept, too.
+// needsStatistics selects live generations r of runs that the statistics of the batch table do not count yet. The run
+// does not wait for them: PostgreSQL reads every generation again, those that are kept, too.
 const needsStatistics = `r.state = 'live' AND r.request IS NOT NULL AND NOT r.timings ? '` + stepAnalyze + `'`
 
 const stepAnalyze = "analyze"
 
-// Tend renews the statistics of the batch table when a generation has become live, and removes one that is not needed any more.
+// Tend renews the statistics of the batch table when a generation has become live, and removes one that is not needed
+// any more.
 func (r *Runner) Tend(ctx context.Context, id, claim int64) error {
 	g, err := generation.ByID(ctx, r.Pool, id)
 	if err != nil || g == nil {
@@ -52,8 +53,8 @@ func (r *Runner) Tend(ctx context.Context, id, claim int64) error {
 	return generation.NoteAnalyzed(ctx, r.Pool, id, r.Now().Sub(began))
 }
 
-// Remove removes a generation under a claim: it is marked, waited for, taken out of the batch table and dropped; then go the
-// rows of epochs that no generation needs any more. Each part can be repeated by another agent.
+// Remove removes a generation under a claim: it is marked, waited for, taken out of the batch table and dropped; then
+// go the rows of epochs that no generation needs any more. Each part can be repeated by another agent.
 func (r *Runner) Remove(ctx context.Context, id, claim int64) error {
 	g, err := generation.ByID(ctx, r.Pool, id)
 	if err != nil || g == nil {
@@ -140,8 +141,8 @@ func (r *Runner) retire(ctx context.Context, v version, g *generation.Row, claim
 	})
 }
 
-// awaitReaders waits until no session of the database holds a snapshot in which the generation is live: such a reader would
-// miss its rows without an error, also when it has not touched the batch table yet.
+// awaitReaders waits until no session of the database holds a snapshot in which the generation is live: such a reader
+// would miss its rows without an error, also when it has not touched the batch table yet.
 func (r *Runner) awaitReaders(ctx context.Context, g *generation.Row, tell teller) error {
 	for n := 0; ; n++ {
 		readers, err := generation.Readers(ctx, r.Pool, g.ID)
@@ -152,7 +153,8 @@ func (r *Runner) awaitReaders(ctx context.Context, g *generation.Row, tell telle
 			return nil
 		}
 		if n == 0 {
-			r.Log.Info("an old batch generation waits for open snapshots", "job", g.Job, "version", job.Number(g.Number).String(),
+			r.Log.Info("an old batch generation waits for open snapshots", "job", g.Job, "version",
+				job.Number(g.Number).String(),
 				"generation", g.Generation, "readers", readers)
 		}
 		if n >= toldAfter {
@@ -181,6 +183,7 @@ func (r *Runner) forget(ctx context.Context, v version, g *generation.Row) error
 		if err := generation.NoteDropped(ctx, tx, g.ID); err != nil {
 			return err
 		}
-		return ledger.AddEvent(ctx, tx, entry(ledger.Actor{}, v.Ref, ledger.EventBatchRemoved, reason.BatchRemoved(v.Ref, g.Generation)))
+		return ledger.AddEvent(ctx, tx, entry(ledger.Actor{}, v.Ref, ledger.EventBatchRemoved,
+			reason.BatchRemoved(v.Ref, g.Generation)))
 	})
 }

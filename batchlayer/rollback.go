@@ -12,8 +12,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// rollback makes readers see a kept generation again. It ends a run under way and pauses the schedule, which would show the
-// same results again.
+// rollback makes readers see a kept generation again. It ends a run under way and pauses the schedule, which would show
+// the same results again.
 func (r *Runner) rollback(ctx context.Context, a ledger.Actor, ref job.Ref, to int) error {
 	v, err := r.load(ctx, ref)
 	if err != nil {

@@ -63,9 +63,11 @@ func (r *Runner) tryStart(ctx context.Context, a ledger.Actor, v version, args l
 	return generation.Read(ctx, r.Pool, v.Ref, number)
 }
 
-// rotate is the transaction that begins a generation: the version's row, then its positions in the order in which commits
-// lock them, so that the cut is one between commits; the generation with its cut; the epoch.
-func (r *Runner) rotate(ctx context.Context, tx *pg.Tx, a ledger.Actor, v version, base *generation.Row, gaps unreadable) (int, error) {
+// rotate is the transaction that begins a generation: the version's row, then its positions in the order in which
+// commits lock them, so that the cut is one between commits; the generation with its cut; the epoch.
+func (r *Runner) rotate(ctx context.Context, tx *pg.Tx, a ledger.Actor, v version, base *generation.Row,
+	gaps unreadable,
+) (int, error) {
 	if err := ledger.LockTimeout(ctx, tx, r.config.LockTimeout); err != nil {
 		return 0, err
 	}
@@ -88,7 +90,8 @@ func (r *Runner) rotate(ctx context.Context, tx *pg.Tx, a ledger.Actor, v versio
 	}
 	n := generation.New{Ref: v.Ref, State: generation.Building, Request: a.Request, Keep: v.Layout.Keep}
 	if base != nil {
-		if live, err := generation.In(ctx, tx, v.Ref, generation.Live); err != nil || live == nil || live.Generation != base.Generation {
+		if live, err := generation.In(ctx, tx, v.Ref, generation.Live); err != nil || live == nil ||
+			live.Generation != base.Generation {
 			return 0, errors.Join(errBaseMoved, err)
 		}
 		n.Base = &base.Generation
@@ -106,7 +109,8 @@ func (r *Runner) rotate(ctx context.Context, tx *pg.Tx, a ledger.Actor, v versio
 	if err := r.Speed.Rotate(ctx, tx, v.Ref, number); err != nil {
 		return 0, err
 	}
-	return number, ledger.AddEvent(ctx, tx, entry(a, v.Ref, ledger.EventBatchStarted, reason.BatchStarted(v.Ref, number, n.Base)))
+	return number, ledger.AddEvent(ctx, tx, entry(a, v.Ref, ledger.EventBatchStarted,
+		reason.BatchStarted(v.Ref, number, n.Base)))
 }
 
 // underWay refuses a run beside another one.
@@ -130,7 +134,10 @@ func runnable(p job.Phase) bool {
 
 // entry is a history entry of a version on behalf of who asked.
 func entry(a ledger.Actor, ref job.Ref, kind ledger.EventKind, message reason.Reason) ledger.Entry {
-	return ledger.Entry{Job: string(ref.Job), Number: int(ref.Number), Kind: kind, Message: message, By: a.By, Role: a.Role}
+	return ledger.Entry{
+		Job: string(ref.Job), Number: int(ref.Number), Kind: kind, Message: message, By: a.By,
+		Role: a.Role,
+	}
 }
 
 // base is the live generation when the run may go on from its states; nil: it computes from scratch.
@@ -158,5 +165,6 @@ func longer(was, is *job.Keep) bool {
 	if !is.Limits() {
 		return true
 	}
-	return was.For > 0 && (is.For == 0 || is.For > was.For) || was.From != nil && (is.From == nil || is.From.Before(*was.From))
+	return was.For > 0 && (is.For == 0 || is.For > was.For) || was.From != nil &&
+		(is.From == nil || is.From.Before(*was.From))
 }

@@ -65,8 +65,8 @@ func (r *Runner) run(ctx context.Context, a ledger.Actor, ref job.Ref, args ledg
 	return err
 }
 
-// endingOf returns the ending for the error of a step, or nil if another try may succeed. A refusal is final: the next try would
-// be refused too, and the generation must not be built further once the request is answered.
+// endingOf returns the ending for the error of a step, or nil if another try may succeed. A refusal is final: the next
+// try would be refused too, and the generation must not be built further once the request is answered.
 func (b *build) endingOf(err error) *ending {
 	var end *ending
 	if errors.As(err, &end) {
@@ -77,12 +77,15 @@ func (b *build) endingOf(err error) *ending {
 		return nil
 	}
 	return &ending{
-		code: refusal.Code, why: reason.BatchUnreadable(b.v.Ref, b.number(), refusal.Reason), kind: ledger.EventBatchFailed, next: refusal.Next,
+		code: refusal.Code, why: reason.BatchUnreadable(b.v.Ref, b.number(), refusal.Reason), kind: ledger.EventBatchFailed,
+		next: refusal.Next,
 	}
 }
 
 // waitAndStart begins a generation. The run of a schedule waits for one that is under way; that of a person is refused.
-func (r *Runner) waitAndStart(ctx context.Context, a ledger.Actor, v version, args ledger.Args) (*generation.Row, error) {
+func (r *Runner) waitAndStart(ctx context.Context, a ledger.Actor, v version, args ledger.Args) (*generation.Row,
+	error,
+) {
 	for args.Tick != nil {
 		building, err := generation.In(ctx, r.Pool, v.Ref, generation.Building)
 		if err != nil {
@@ -177,8 +180,8 @@ func (b *build) look(ctx context.Context) error {
 	return err
 }
 
-// current reads the generation, and returns an ending when it was given up or its run makes no sense any more. A step may be
-// at work meanwhile: b is not changed.
+// current reads the generation, and returns an ending when it was given up or its run makes no sense any more. A step
+// may be at work meanwhile: b is not changed.
 func (b *build) current(ctx context.Context) (*generation.Row, error) {
 	row, err := generation.Read(ctx, b.Pool, b.v.Ref, b.number())
 	if err != nil {
@@ -270,7 +273,8 @@ func (b *build) give(ctx context.Context, e *ending) error {
 	if err != nil {
 		return err
 	}
-	b.Log.Warn("batch run ended", "job", b.v.Job, "version", b.v.Number.String(), "generation", b.number(), "reason", e.why.Text())
+	b.Log.Warn("batch run ended", "job", b.v.Job, "version", b.v.Number.String(), "generation", b.number(), "reason",
+		e.why.Text())
 	return b.end(ctx)
 }
 

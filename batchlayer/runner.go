@@ -32,8 +32,8 @@ type Config struct {
 	ChecksRole  string        // the PostgreSQL role that checks run as; empty: the agent's own
 }
 
-// Runner does what is asked of the batch layer and removes old generations. It is safe for concurrent use: every request
-// and every generation under a claim is worked on by one call.
+// Runner does what is asked of the batch layer and removes old generations. It is safe for concurrent use: every
+// request and every generation under a claim is worked on by one call.
 type Runner struct {
 	Deps
 	config Config
@@ -59,7 +59,10 @@ func (r *Runner) hit(point string) {
 func (r *Runner) Work() []agent.Work {
 	return []agent.Work{
 		{Name: "batch", Table: "kappactl.request", Open: ledger.NeedsBatch, Held: ledger.NeedsBatch, Run: r.Answer},
-		{Name: "generation", Table: "kappactl.generation", Open: "(" + needsStatistics + " OR " + needsRemoval + ")", Run: r.Tend},
+		{
+			Name: "generation", Table: "kappactl.generation", Open: "(" + needsStatistics + " OR " + needsRemoval + ")",
+			Run: r.Tend,
+		},
 	}
 }
 

@@ -87,7 +87,8 @@ func (r *Runner) lockLive(ctx context.Context, tx *pg.Tx, a ledger.Actor, ref jo
 	return live, err
 }
 
-// flip moves the pointer and the states of both generations. The pointer names what the states say, or the flip is none.
+// flip moves the pointer and the states of both generations. The pointer names what the states say, or the flip is
+// none.
 func (r *Runner) flip(ctx context.Context, tx *pg.Tx, v job.Version, from, to int, on generation.Event) error {
 	if err := generation.Move(ctx, tx, v.Ref, from, generation.Replaced); err != nil {
 		return err

@@ -137,11 +137,14 @@ func shown(ctx context.Context, db pg.DB, speed SpeedLayer, r generation.Row) (G
 
 func printed(r generation.Row) Generation {
 	out := Generation{
-		Job: job.Name(r.Job), Version: job.Number(r.Number).String(), Generation: r.Generation, State: r.State, Base: r.Base, Rows: r.Rows,
-		Bytes: r.Bytes, Compared: r.Compared, Changed: r.Changed, Accepted: r.Accepted, CutAt: r.CutAt.UTC(), StartedAt: r.StartedAt.UTC(),
-		LiveAt: utc(r.LiveAt), EndedAt: utc(r.EndedAt), Timings: r.Timings, Error: r.Error.Text(), ErrorCode: r.Error.Code, ExitCode: r.ExitCode,
-		Dropped: r.DroppedAt != nil,
-		Trouble: troubleOf(r).Text(), TroubleCode: troubleOf(r).Code,
+		Job: job.Name(r.Job), Version: job.Number(r.Number).String(), Generation: r.Generation, State: r.State, Base: r.Base,
+		Rows:  r.Rows,
+		Bytes: r.Bytes, Compared: r.Compared, Changed: r.Changed, Accepted: r.Accepted, CutAt: r.CutAt.UTC(),
+		StartedAt: r.StartedAt.UTC(),
+		LiveAt:    utc(r.LiveAt), EndedAt: utc(r.EndedAt), Timings: r.Timings, Error: r.Error.Text(), ErrorCode: r.Error.Code,
+		ExitCode: r.ExitCode,
+		Dropped:  r.DroppedAt != nil,
+		Trouble:  troubleOf(r).Text(), TroubleCode: troubleOf(r).Code,
 	}
 	if out.Timings == nil {
 		out.Timings = map[string]float64{}
@@ -170,7 +173,8 @@ func utc(t *time.Time) *time.Time {
 
 func progress(r generation.Row, p job.BuildProgress) *Progress {
 	out := &Progress{
-		Step: "show", Segments: p.Segments, SegmentsDone: p.Done, Offsets: p.Offsets, OffsetsRemaining: p.Remaining, Records: p.Records, Bytes: p.Bytes,
+		Step: "show", Segments: p.Segments, SegmentsDone: p.Done, Offsets: p.Offsets, OffsetsRemaining: p.Remaining,
+		Records: p.Records, Bytes: p.Bytes,
 	}
 	for _, s := range Steps() {
 		if !r.Done(s) {

@@ -55,8 +55,8 @@ func (b *build) begin(ctx context.Context) error {
 	})
 }
 
-// beginIn makes what a generation is built in, in a transaction in which its version does not end and it is not given up:
-// who removes them would not find what is made later.
+// beginIn makes what a generation is built in, in a transaction in which its version does not end and it is not given
+// up: who removes them would not find what is made later.
 func (b *build) beginIn(ctx context.Context, tx *pg.Tx, plan job.Build) error {
 	if err := ledger.LockTimeout(ctx, tx, b.config.LockTimeout); err != nil {
 		return err
@@ -150,8 +150,8 @@ func (b *build) indexMember(ctx context.Context) error {
 	return b.Serving.IndexMember(ctx, b.Pool, now.Version, b.number())
 }
 
-// attach makes the generation part of the batch table. A change of serve.indexes that is written from then on finds it there;
-// one that was written before is made up for.
+// attach makes the generation part of the batch table. A change of serve.indexes that is written from then on finds it
+// there; one that was written before is made up for.
 func (b *build) attach(ctx context.Context) error {
 	err := b.whileLocked(ctx, b.tell, func(ctx context.Context) error {
 		return b.Serving.Attach(ctx, b.Pool, b.v.Version, b.number())

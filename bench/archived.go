@@ -87,7 +87,8 @@ func (b *bench) archive(ctx context.Context) (_ *archived, err error) {
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
 	path := filepath.Join(b.folder, "kept.yaml")
-	text := fmt.Sprintf(strings.Replace(viewsJob, "replay: {", "replay: {start: latest, ", 1)+keptJob, b.views.name, b.workers, b.folder)
+	text := fmt.Sprintf(strings.Replace(viewsJob, "replay: {", "replay: {start: latest, ", 1)+keptJob, b.views.name,
+		b.workers, b.folder)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -158,7 +159,8 @@ func (a *archived) into(ctx context.Context, dsn string, tables []string) error 
 		return err
 	}
 	for _, table := range tables {
-		if _, err := conn.PgConn().CopyFrom(ctx, strings.NewReader(a.tables[table]), "COPY kappactl."+table+" FROM STDIN"); err != nil {
+		if _, err := conn.PgConn().CopyFrom(ctx, strings.NewReader(a.tables[table]),
+			"COPY kappactl."+table+" FROM STDIN"); err != nil {
 			return fmt.Errorf("write the rows of %s: %w", table, err)
 		}
 	}
@@ -171,7 +173,8 @@ func (r *result) archiveTable() string {
 	a := r.Archived
 	size := func(name string, bytes int64) []string {
 		return []string{
-			name, megabytes(float64(bytes)), fmt.Sprintf("%.1f", float64(bytes)/float64(a.Records)), fmt.Sprintf("%.0f %%", 100*float64(bytes)/float64(a.Topic)),
+			name, megabytes(float64(bytes)), fmt.Sprintf("%.1f", float64(bytes)/float64(a.Records)),
+			fmt.Sprintf("%.0f %%", 100*float64(bytes)/float64(a.Topic)),
 		}
 	}
 	sizes := table{
@@ -180,7 +183,8 @@ func (r *result) archiveTable() string {
 		size("archive", a.Raw), size("typed columns", a.Typed),
 	}
 	out := sizes.String() + fmt.Sprintf("\nArchiving took %.1f s and %.1f s of the agent's CPU: %s records/s, and %s records/s on one core. Typing took "+
-		"%.1f s and %.1f s of CPU.\n", a.Seconds, a.CPU, million(float64(a.Records)/a.Seconds), million(float64(a.Records)/a.CPU), a.Typing, a.TypingCPU)
+		"%.1f s and %.1f s of CPU.\n", a.Seconds, a.CPU, million(float64(a.Records)/a.Seconds),
+		million(float64(a.Records)/a.CPU), a.Typing, a.TypingCPU)
 	if log := r.ofLog(rawName); log > 0 {
 		out += fmt.Sprintf("\nBeside the replay from the log in the same round: %.2f times its rate from the archive, %.2f times from typed columns.\n",
 			log, r.ofLog(typedName))
@@ -198,7 +202,8 @@ func (r *result) named(prefix string) string {
 	return ""
 }
 
-// ofLog is the median of how many times the rate of the deploy from the log a variant has in the same round; 0: not measured.
+// ofLog is the median of how many times the rate of the deploy from the log a variant has in the same round; 0: not
+// measured.
 func (r *result) ofLog(prefix string) float64 {
 	log, all := r.Rounds[r.named(logName)], r.Rounds[r.named(prefix)]
 	if len(all) == 0 || len(log) < len(all) {

@@ -18,8 +18,8 @@ func (b *bench) lambdaViews() string {
 	return "mode: lambda\n" + fmt.Sprintf(viewsJob+keptJob, b.views.name, b.workers, b.folder)
 }
 
-// batchRounds is a batch run from scratch over the archive with typed columns, on a database of its own: from the command
-// until readers see the generation.
+// batchRounds is a batch run from scratch over the archive with typed columns, on a database of its own: from the
+// command until readers see the generation.
 func (b *bench) batchRounds(ctx context.Context) (_ []measure, err error) {
 	h, err := b.hostLambda(ctx)
 	if err != nil {
@@ -61,7 +61,8 @@ func (b *bench) hostLambda(ctx context.Context) (*hosted, error) {
 		return nil, err
 	}
 	path := filepath.Join(b.folder, "lambda.yaml")
-	err = errors.Join(b.result.Archived.into(ctx, h.dsn, archiveTables()), os.WriteFile(path, []byte(b.lambdaViews()), 0o600))
+	err = errors.Join(b.result.Archived.into(ctx, h.dsn, archiveTables()),
+		os.WriteFile(path, []byte(b.lambdaViews()), 0o600))
 	if err == nil {
 		_, _, err = b.command(ctx, h.dsn, "deploy", path)
 	}

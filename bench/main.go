@@ -60,7 +60,8 @@ const (
 
 func parts() []string {
 	return []string{
-		partLimit, partDeploy, partArchive, partBatch, partOne, partFlights, partStreams, partFlink, partKeys, partGrowth, partLive,
+		partLimit, partDeploy, partArchive, partBatch, partOne, partFlights, partStreams, partFlink, partKeys, partGrowth,
+		partLive,
 		partFlip, partSplit, partJobs, partMatrix,
 	}
 }

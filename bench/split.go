@@ -27,8 +27,8 @@ const (
 	routeClients  = 64
 )
 
-// split is what an experiment costs readers: a point read of the split view beside one of the plain view, in turns on one connection,
-// and the time of an OFREP evaluation at routeRate.
+// split is what an experiment costs readers: a point read of the split view beside one of the plain view, in turns on
+// one connection, and the time of an OFREP evaluation at routeRate.
 type split struct {
 	Rows     int64       `json:"rows"`
 	Prepared readPair    `json:"prepared"`
@@ -90,12 +90,14 @@ func (b *bench) splitBench(ctx context.Context) (err error) {
 	}
 	b.result.Split = &s
 	b.say("split view of %d rows: a read takes %.3f ms more prepared, %.3f ms more unprepared; OFREP at %d/s: median %.1f ms, p99 %.1f ms, "+
-		"longest %.1f ms, %d of %d failed", s.Rows, s.Prepared.more()*1000, s.Simple.more()*1000, routeRate, s.Routes.Median*1000,
+		"longest %.1f ms, %d of %d failed", s.Rows, s.Prepared.more()*1000, s.Simple.more()*1000, routeRate,
+		s.Routes.Median*1000,
 		s.Routes.P99*1000, s.Routes.Longest*1000, s.Routes.Failed, s.Routes.Requests)
 	return nil
 }
 
-// startSplit deploys two versions, keeps the plain view of the first as public.plain, and splits the readers of the job's view.
+// startSplit deploys two versions, keeps the plain view of the first as public.plain, and splits the readers of the
+// job's view.
 func (b *bench) startSplit(ctx context.Context, dsn string, conn *pgx.Conn, text string) error {
 	path := filepath.Join(b.folder, "split.yaml")
 	deploy := func(text string, args ...string) error {
@@ -126,7 +128,8 @@ func (b *bench) startSplit(ctx context.Context, dsn string, conn *pgx.Conn, text
 	return err
 }
 
-// readBoth reads single rows of the plain and the split view in turns. A row that the subject's arm lacks is a read as well.
+// readBoth reads single rows of the plain and the split view in turns. A row that the subject's arm lacks is a read as
+// well.
 func readBoth(ctx context.Context, conn *pgx.Conn, mode pgx.QueryExecMode, keys int) (readPair, error) {
 	times := map[string][]float64{}
 	for i := range splitWarmup + splitReads {
@@ -146,8 +149,8 @@ func readBoth(ctx context.Context, conn *pgx.Conn, mode pgx.QueryExecMode, keys 
 	return readPair{Plain: median(times["plain"]), Split: median(times["rolled_up"])}, nil
 }
 
-// routes evaluates subjects at a fixed rate and measures from the moment at which each was due, so that a stall counts for all that
-// it delays. Most subjects are new, and are recorded.
+// routes evaluates subjects at a fixed rate and measures from the moment at which each was due, so that a stall counts
+// for all that it delays. Most subjects are new, and are recorded.
 func routes(ctx context.Context, address string) (routeTiming, error) {
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: routeClients}}
 	defer client.CloseIdleConnections()

@@ -45,8 +45,10 @@ func (r *result) sections() []section {
 	if s := r.Split; s != nil {
 		add("split", fmt.Sprintf("A point read of a view over %s rows took %.3f ms plain and %.3f ms split, prepared; %.3f ms and %.3f ms unprepared "+
 			"(medians, in turns on one connection). %s OFREP evaluations at %d a second: %d failed, %.1f ms in the median, %.1f ms at the 99th "+
-			"percentile and %.0f ms at worst.\n", thousands(s.Rows), s.Prepared.Plain*1000, s.Prepared.Split*1000, s.Simple.Plain*1000,
-			s.Simple.Split*1000, thousands(int64(s.Routes.Requests)), routeRate, s.Routes.Failed, s.Routes.Median*1000, s.Routes.P99*1000,
+			"percentile and %.0f ms at worst.\n", thousands(s.Rows), s.Prepared.Plain*1000, s.Prepared.Split*1000,
+			s.Simple.Plain*1000,
+			s.Simple.Split*1000, thousands(int64(s.Routes.Requests)), routeRate, s.Routes.Failed, s.Routes.Median*1000,
+			s.Routes.P99*1000,
 			s.Routes.Longest*1000), "")
 	}
 	if len(r.Jobs) > 0 {
@@ -99,7 +101,8 @@ func (r *result) replayTable() string {
 		first[0].Bytes/first[0].Records, r.Partitions, r.Codec) + t.String() + r.plannedLine()
 }
 
-// plannedLine compares the time that plan predicted before each deploy with the time that it took; empty when plan did not run.
+// plannedLine compares the time that plan predicted before each deploy with the time that it took; empty when plan did
+// not run.
 func (r *result) plannedLine() string {
 	var parts []string
 	for _, name := range r.Order {

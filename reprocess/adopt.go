@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
-// adopt makes an existing relation version 0 of a new job, in one transaction that queues before readers for no longer than
-// LockTimeout; tries repeat until the deadline.
+// adopt makes an existing relation version 0 of a new job, in one transaction that queues before readers for no longer
+// than LockTimeout; tries repeat until the deadline.
 func (c *Controller) adopt(ctx context.Context, a ledger.Actor, name job.Name, args ledger.Args) error {
 	return c.until(ctx, ledger.Adopt, job.Ref{Job: name}, func(ctx context.Context) error {
 		err := c.Pool.ReadCommitted(ctx, func(tx *pg.Tx) error { return c.adoptIn(ctx, tx, a, name, args) })

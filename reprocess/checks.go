@@ -72,9 +72,11 @@ func (c *Controller) previousOf(ctx context.Context, st *ledger.State) (checks.C
 	return c.atSameOffsets(ctx, st, with, ref)
 }
 
-// atSameOffsets makes ref the counterpart, unless one of the two versions does not stop at a hold: their rows are then never those
-// of the same records, which who chose such an engine has accepted.
-func (c *Controller) atSameOffsets(ctx context.Context, st *ledger.State, with checks.Counterpart, ref job.Ref) (checks.Counterpart, error) {
+// atSameOffsets makes ref the counterpart, unless one of the two versions does not stop at a hold: their rows are then
+// never those of the same records, which who chose such an engine has accepted.
+func (c *Controller) atSameOffsets(ctx context.Context, st *ledger.State, with checks.Counterpart,
+	ref job.Ref,
+) (checks.Counterpart, error) {
 	if !ref.Adopted() {
 		free, err := c.unheld(ctx, st.Ref(), ref)
 		if err != nil {
@@ -92,8 +94,11 @@ func (c *Controller) atSameOffsets(ctx context.Context, st *ledger.State, with c
 }
 
 // checkBefore runs the checks that gate the flip, at one snapshot in which candidate and live are at the same offsets,
-// and returns those that stop it. They do not run again when they passed within CheckFresh as they are in the job file now.
-func (c *Controller) checkBefore(ctx context.Context, st *ledger.State, liveDown bool) (bad []checks.Result, err error) {
+// and returns those that stop it. They do not run again when they passed within CheckFresh as they are in the job file
+// now.
+func (c *Controller) checkBefore(ctx context.Context, st *ledger.State, liveDown bool) (bad []checks.Result,
+	err error,
+) {
 	due := checks.In(st.Spec.Checks, job.CheckBefore)
 	if len(due) == 0 {
 		return nil, nil
@@ -155,7 +160,8 @@ func (c *Controller) readable(ctx context.Context, v job.Version) error {
 	if err != nil || why.IsZero() {
 		return err
 	}
-	return ledger.RefuseFor(job.ExitChecks, "correct serve.columns or serve.where in the job file, then kappactl deploy FILE (nothing is replayed)", why)
+	return ledger.RefuseFor(job.ExitChecks,
+		"correct serve.columns or serve.where in the job file, then kappactl deploy FILE (nothing is replayed)", why)
 }
 
 // warnOfNulls notes the columns that hold values in live and are NULL in every row of the candidate.

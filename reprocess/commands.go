@@ -23,5 +23,8 @@ type Store struct {
 
 // NewStore makes a Store on a migrated control schema.
 func NewStore(pool *pg.Pool) *Store {
-	return &Store{Store: ledger.NewStore(pool), reader: status.New(pool, status.Config{}), planner: plan.New(pool), pool: pool}
+	return &Store{
+		Store: ledger.NewStore(pool), reader: status.New(pool, status.Config{}), planner: plan.New(pool),
+		pool: pool,
+	}
 }

@@ -120,9 +120,9 @@ const (
 	done              // nothing is left to do for this deployment
 )
 
-// Control carries out a deployment until nothing is left to do, the claim is lost or ctx ends. A step that fails is tried
-// again, and the version's verdict tells why. It returns an error when the caller should try again after a pause: the
-// database is away.
+// Control carries out a deployment until nothing is left to do, the claim is lost or ctx ends. A step that fails is
+// tried again, and the version's verdict tells why. It returns an error when the caller should try again after a pause:
+// the database is away.
 func (c *Controller) Control(ctx context.Context, deployment, claim int64) error {
 	w := &watch{c: c, id: deployment, claim: claim, samples: c.samplers.Of(deployment, claim)}
 	for {
@@ -250,8 +250,8 @@ func (w *watch) say(ctx context.Context, st *ledger.State, a ledger.Answer, writ
 	return again, nil
 }
 
-// during runs f, which may take long, while the version goes on being sampled, so that its numbers stay fresh. An abort, a retire, a
-// drop or a pause of the version ends f within a tick; the error is then ErrLost.
+// during runs f, which may take long, while the version goes on being sampled, so that its numbers stay fresh. An
+// abort, a retire, a drop or a pause of the version ends f within a tick; the error is then ErrLost.
 func (w *watch) during(ctx context.Context, st *ledger.State, f func(context.Context) error) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()

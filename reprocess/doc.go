@@ -3,8 +3,8 @@
 //
 // The state is rows of PostgreSQL (job, version, deployment, request, event, observation); this package alone writes
 // them. Commands write what is wanted (Store.Stage, Store.Ask) and read how it goes (Store.Status, Store.Deployment).
-// One Controller per version, in whichever agent holds the deployment's claim, does every step. The work itself (reading
-// Kafka, tables, the view) is behind the ports in ports.go.
+// One Controller per version, in whichever agent holds the deployment's claim, does every step. The work itself
+// (reading Kafka, tables, the view) is behind the ports in ports.go.
 //
 //	staged → replaying → building → catching_up ⇄ caught_up → verified → live ⇄ standby → retiring → retired
 //	side ends from staged … verified: aborted, failed

@@ -12,8 +12,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
-// drop ends a job: in one transaction the view goes and every version begins to end; their controllers clean up; then the
-// job is forgotten. Each part can be repeated by another agent.
+// drop ends a job: in one transaction the view goes and every version begins to end; their controllers clean up; then
+// the job is forgotten. Each part can be repeated by another agent.
 func (c *Controller) drop(ctx context.Context, a ledger.Actor, name job.Name, args ledger.Args) error {
 	err := c.until(ctx, ledger.Drop, job.Ref{Job: name}, func(ctx context.Context) error {
 		return c.markDropped(ctx, a, name, args.KeepView)
@@ -26,7 +26,8 @@ func (c *Controller) drop(ctx context.Context, a ledger.Actor, name job.Name, ar
 		return err
 	}
 	c.hit(FaultDropCleaned)
-	return c.overRows(ctx, ledger.Drop, job.Ref{Job: name}, ledger.Args{}, func(tx *pg.Tx) error { return c.forget(ctx, tx, a, name) })
+	return c.overRows(ctx, ledger.Drop, job.Ref{Job: name}, ledger.Args{},
+		func(tx *pg.Tx) error { return c.forget(ctx, tx, a, name) })
 }
 
 func (c *Controller) markDropped(ctx context.Context, a ledger.Actor, name job.Name, keepView bool) error {
@@ -44,7 +45,10 @@ func (c *Controller) markDropped(ctx context.Context, a ledger.Actor, name job.N
 		if err := endVersions(ctx, tx, j, keepView); err != nil {
 			return err
 		}
-		if err := ledger.AddEvent(ctx, tx, ledger.Entry{Job: j.Name, Whole: true, Kind: ledger.EventDrop, Message: reason.DropBegins(removal.Lines()), Detail: removal, By: a.By, Role: a.Role}); err != nil {
+		if err := ledger.AddEvent(ctx, tx, ledger.Entry{
+			Job: j.Name, Whole: true, Kind: ledger.EventDrop,
+			Message: reason.DropBegins(removal.Lines()), Detail: removal, By: a.By, Role: a.Role,
+		}); err != nil {
 			return err
 		}
 		// The view last: readers wait for what follows its lock.
@@ -78,7 +82,8 @@ func endVersions(ctx context.Context, tx *pg.Tx, j ledger.JobRow, keepView bool)
 		if _, moves := ledger.Next(v.Phase, ledger.DropAsked); !moves {
 			continue // it is on its way out already
 		}
-		if err := stepVersion(ctx, tx, job.Ref{Job: job.Name(j.Name), Number: job.Number(v.Number)}, v.Phase, ledger.DropAsked); err != nil {
+		if err := stepVersion(ctx, tx, job.Ref{Job: job.Name(j.Name), Number: job.Number(v.Number)}, v.Phase,
+			ledger.DropAsked); err != nil {
 			return err
 		}
 	}
@@ -120,7 +125,10 @@ func (c *Controller) forget(ctx context.Context, tx *pg.Tx, a ledger.Actor, name
 		return err
 	}
 	dropped := reason.JobDropped(name, kept)
-	if err := ledger.AddEvent(ctx, tx, ledger.Entry{Job: j.Name, Whole: true, Kind: ledger.EventDropped, Message: dropped, By: a.By, Role: a.Role}); err != nil {
+	if err := ledger.AddEvent(ctx, tx, ledger.Entry{
+		Job: j.Name, Whole: true, Kind: ledger.EventDropped, Message: dropped,
+		By: a.By, Role: a.Role,
+	}); err != nil {
 		return err
 	}
 	return a.Answer(ctx, tx, dropped, "kappactl history "+string(name))

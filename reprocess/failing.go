@@ -17,14 +17,16 @@ const (
 	logAgain     = time.Minute
 )
 
-// failed notes a step that failed with err and waits before it is tried again, longer after each try. Meanwhile the version is sampling.Sample, so
-// that its verdict says what fails. It reports false when ctx ended or the deployment is no longer this controller's.
+// failed notes a step that failed with err and waits before it is tried again, longer after each try. Meanwhile the
+// version is sampling.Sample, so that its verdict says what fails. It reports false when ctx ended or the deployment is
+// no longer this controller's.
 func (w *watch) failed(ctx context.Context, err error) bool {
 	now := w.c.Now()
 	w.samples.Failing.Failed(now, w.phase, pg.Cause(err))
 	if now.Sub(w.logged) >= logAgain {
 		w.logged = now
-		w.c.Log.Warn("a step fails and is tried again", "job", w.job, "version", job.Number(w.number).String(), "deployment", w.id, "error", err)
+		w.c.Log.Warn("a step fails and is tried again", "job", w.job, "version", job.Number(w.number).String(), "deployment",
+			w.id, "error", err)
 	}
 	until := now.Add(retry.Backoff(w.samples.Failing.Tries, w.c.config.Tick/2, failingAgain))
 	for {
@@ -40,7 +42,8 @@ func (w *watch) failed(ctx context.Context, err error) bool {
 	}
 }
 
-// show writes the verdict on a version a step of which fails. changed reports that the version has moved on since that step.
+// show writes the verdict on a version a step of which fails. changed reports that the version has moved on since that
+// step.
 func (w *watch) show(ctx context.Context) (changed bool, err error) {
 	st, err := ledger.LoadState(ctx, w.c.Pool, w.id, w.claim)
 	if err != nil {

@@ -141,7 +141,8 @@ func (f *flip) ready(ctx context.Context, db pg.DB) error {
 		return nil
 	case v.Verdict == job.Unhealthy:
 		return unhealthyRefusal(f.st, v)
-	case (f.back || f.st.Phase == job.Standby) && f.by != "" && (v.Verdict == job.Holding || v.Verdict == job.Unknown || v.Verdict == job.Starting):
+	case (f.back || f.st.Phase == job.Standby) && f.by != "" &&
+		(v.Verdict == job.Holding || v.Verdict == job.Unknown || v.Verdict == job.Starting):
 		return nil // readers saw it before, and the barrier has just shown that it reads
 	}
 	return notReady(f.st.Ref(), v)
@@ -210,8 +211,8 @@ func (f *flip) switchView(ctx context.Context, tx *pg.Tx, j ledger.JobRow) error
 	return nil
 }
 
-// beforeReaders comes before what queues before readers: for no longer than LockTimeout, and a process that is frozen after it keeps
-// readers waiting for no longer than slowFlip.
+// beforeReaders comes before what queues before readers: for no longer than LockTimeout, and a process that is frozen
+// after it keeps readers waiting for no longer than slowFlip.
 func (c *Controller) beforeReaders(ctx context.Context, tx *pg.Tx) error {
 	if err := ledger.IdleTimeout(ctx, tx, slowFlip); err != nil {
 		return err
@@ -224,7 +225,10 @@ func (c *Controller) switchView(ctx context.Context, tx *pg.Tx, st *ledger.State
 	if err := c.beforeReaders(ctx, tx); err != nil {
 		return err
 	}
-	change := job.ViewChange{View: j.View(), To: st.Ref(), Layout: st.Layout, Contract: j.Contract(), Grant: st.Spec.Serve.Grant}
+	change := job.ViewChange{
+		View: j.View(), To: st.Ref(), Layout: st.Layout, Contract: j.Contract(),
+		Grant: st.Spec.Serve.Grant,
+	}
 	return c.Serving.Switch(ctx, tx, change, func(contract json.RawMessage) error {
 		return ledger.SetLive(ctx, tx, st.Ref(), contract)
 	})

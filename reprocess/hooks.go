@@ -9,9 +9,9 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// agreement asks the hooks once for a promote, however often the flip is tried, and only when nothing but them and the checks is in
-// its way: an error is the refusal of one of them, or that the version is not ready, of which they hear nothing. When the agent dies
-// before the flip, the next one asks again, under another id.
+// agreement asks the hooks once for a promote, however often the flip is tried, and only when nothing but them and the
+// checks is in its way: an error is the refusal of one of them, or that the version is not ready, of which they hear
+// nothing. When the agent dies before the flip, the next one asks again, under another id.
 func (c *Controller) agreement(a ledger.Actor) func(context.Context, *flip) error {
 	asked := false
 	return func(ctx context.Context, f *flip) error {
@@ -45,7 +45,8 @@ func (c *Controller) askHooks(ctx context.Context, a ledger.Actor, st *ledger.St
 		return err
 	}
 	facts := job.HookFacts{
-		Schema: 1, ID: id, Event: job.HookBeforePromote, At: at.UTC(), Job: job.Name(st.Job), Version: job.Number(st.Number).String(),
+		Schema: 1, ID: id, Event: job.HookBeforePromote, At: at.UTC(), Job: job.Name(st.Job),
+		Version:  job.Number(st.Number).String(),
 		Previous: previous, Deployment: &st.ID, View: st.View().String(), Message: e.Message.Text(), By: a.By, GitRevision: v,
 	}
 	outcomes, err := c.Hooks.Before(ctx, facts)
@@ -57,7 +58,8 @@ func (c *Controller) askHooks(ctx context.Context, a ledger.Actor, st *ledger.St
 			return err
 		}
 		if !o.OK {
-			next := fmt.Sprintf("kappactl history %s   # has its output; then kappactl promote %s %s", st.Job, st.Job, job.Number(st.Number))
+			next := fmt.Sprintf("kappactl history %s   # has its output; then kappactl promote %s %s", st.Job, st.Job,
+				job.Number(st.Number))
 			return ledger.RefuseFor(job.ExitChecks, next, reason.HookRefused(st.Ref(), o.Hook, o.Why()))
 		}
 	}

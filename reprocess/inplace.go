@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// apply puts the deployment's pending change in force on the live version: indexes first, then spec, history and view in one
-// transaction that queues before readers no longer than a flip does. The view is the last statement.
+// apply puts the deployment's pending change in force on the live version: indexes first, then spec, history and view
+// in one transaction that queues before readers no longer than a flip does. The view is the last statement.
 func (c *Controller) apply(ctx context.Context, st *ledger.State) error {
 	a := ledger.Actor{Deployment: st.ID, Claim: st.Claim, By: st.By, Role: st.Role}
 	wished, w, err := st.Pending()
@@ -58,7 +58,8 @@ func (c *Controller) apply(ctx context.Context, st *ledger.State) error {
 		})
 		if pg.Retryable(err) {
 			holders, e := ledger.LockHolders(ctx, c.Pool, st.View())
-			return errors.Join(e, &tryAgain{why: reason.LockNotGranted("view", st.View(), c.config.LockTimeout, ledger.BlockerTexts(holders)), err: err})
+			return errors.Join(e, &tryAgain{why: reason.LockNotGranted("view", st.View(), c.config.LockTimeout,
+				ledger.BlockerTexts(holders)), err: err})
 		}
 		return err
 	})

@@ -72,7 +72,9 @@ func pausable(ctx context.Context, tx *pg.Tx, a ledger.Actor, ref job.Ref, verb 
 }
 
 // setPaused pauses or resumes the version, notes it when that changes anything, and answers.
-func setPaused(ctx context.Context, tx *pg.Tx, a ledger.Actor, st *ledger.State, paused bool, answer reason.Reason, next string) error {
+func setPaused(ctx context.Context, tx *pg.Tx, a ledger.Actor, st *ledger.State, paused bool, answer reason.Reason,
+	next string,
+) error {
 	changed, err := ledger.SetPaused(ctx, tx, st.Ref(), paused)
 	if err != nil {
 		return err
@@ -96,14 +98,17 @@ func gapTexts(gaps []ledger.Gap) []string {
 }
 
 // acceptGaps moves the version behind the gaps, or refuses one that it does not have.
-func (c *Controller) acceptGaps(ctx context.Context, tx *pg.Tx, a ledger.Actor, st *ledger.State, gaps []ledger.Gap) error {
+func (c *Controller) acceptGaps(ctx context.Context, tx *pg.Tx, a ledger.Actor, st *ledger.State,
+	gaps []ledger.Gap,
+) error {
 	for _, g := range gaps {
 		stood, err := c.Speed.AcceptGap(ctx, tx, st.Ref(), g.Topic, g.Partition, job.Range{From: g.From, To: g.To}, a.By)
 		if err != nil {
 			return err
 		}
 		if !stood {
-			return ledger.RefuseFor(job.ExitConflict, "kappactl status "+st.Job+"   # names its gap", reason.NoSuchGap(st.Ref(), g.String()))
+			return ledger.RefuseFor(job.ExitConflict, "kappactl status "+st.Job+"   # names its gap",
+				reason.NoSuchGap(st.Ref(), g.String()))
 		}
 		e := st.Entry(ledger.EventGapAccepted, reason.GapAccepted(st.Ref(), g.String()))
 		e.By, e.Role, e.Detail = a.By, a.Role, g

@@ -21,20 +21,24 @@ type Brokers interface {
 type SpeedLayer interface {
 	sampling.Speed
 
-	// Hold locks the rows of both versions in (topic id, partition, version) order and sets hold = max(next), hold_until, hold_by on
-	// the partitions that both read.
+	// Hold locks the rows of both versions in (topic id, partition, version) order and sets hold = max(next), hold_until,
+	// hold_by on the partitions that both read.
 	Hold(ctx context.Context, tx *pg.Tx, by string, ttl time.Duration, a, b job.Ref) error
-	// Reached reports whether every row held by `by` has next = hold and the hold has not expired. lock takes the rows FOR UPDATE.
+	// Reached reports whether every row held by `by` has next = hold and the hold has not expired. lock takes the rows FOR
+	// UPDATE.
 	Reached(ctx context.Context, db pg.DB, by string, lock bool) (bool, error)
 	Release(ctx context.Context, db pg.DB, by string) error
 
-	// AcceptGap moves the position behind the offsets of a fault and notes them. False: no partition has a fault of that range.
-	AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string, partition int32, gap job.Range, by string) (bool, error)
+	// AcceptGap moves the position behind the offsets of a fault and notes them. False: no partition has a fault of that
+	// range.
+	AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string, partition int32, gap job.Range, by string) (bool,
+		error)
 	// Retry clears the version's faults, so that what they stopped is tried again, and returns the partitions.
 	Retry(ctx context.Context, tx *pg.Tx, ref job.Ref) ([]string, error)
 }
 
-// Serving is the version tables and the serving view; implemented by serving.Store. Every step on a table is repeatable.
+// Serving is the version tables and the serving view; implemented by serving.Store. Every step on a table is
+// repeatable.
 type Serving interface {
 	plan.Serving
 
@@ -43,8 +47,9 @@ type Serving interface {
 	Analyze(ctx context.Context, db pg.DB, v job.Version) error
 	Drop(ctx context.Context, db pg.DB, v job.Version) error // never CASCADE
 
-	// Switch makes the view read the version: one CREATE OR REPLACE VIEW written from the contract (NULL::type for contract columns
-	// that the version lacks), grants kept. note gets the contract as it is then, before that last statement.
+	// Switch makes the view read the version: one CREATE OR REPLACE VIEW written from the contract (NULL::type for
+	// contract columns that the version lacks), grants kept. note gets the contract as it is then, before that last
+	// statement.
 	Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange, note func(contract json.RawMessage) error) error
 
 	// DropView drops it, never what depends on it.
@@ -58,8 +63,8 @@ type Serving interface {
 	GiveBack(ctx context.Context, tx *pg.Tx, view job.ViewName, to job.Ref) error
 }
 
-// Hooks are commands that people want asked, or told, of what happens; implemented by hooks.Service. What only tells is done from the
-// history, without this package.
+// Hooks are commands that people want asked, or told, of what happens; implemented by hooks.Service. What only tells is
+// done from the history, without this package.
 type Hooks interface {
 	// Wants reports whether a hook is told of an event of a job.
 	Wants(on job.HookEvent, of job.Name) bool

@@ -12,8 +12,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// promote makes readers see ref. A try refuses what cannot be promoted, compares the history that the candidate and live
-// cover, asks the hooks, runs the checks at one snapshot, stops both versions at the same offsets and flips in one
+// promote makes readers see ref. A try refuses what cannot be promoted, compares the history that the candidate and
+// live cover, asks the hooks, runs the checks at one snapshot, stops both versions at the same offsets and flips in one
 // transaction. Tries repeat until the deadline while the next one may succeed.
 func (c *Controller) promote(ctx context.Context, a ledger.Actor, ref job.Ref, args ledger.Args) error {
 	began, agreed, tried := c.Now(), c.agreement(a), false
@@ -114,7 +114,8 @@ func promotable(st *ledger.State) error {
 	case ref.Adopted():
 		return ledger.RefuseFor(job.ExitConflict, command("rollback", ref)+" --stale", reason.NotKeptUp(ref))
 	case st.Phase == job.Staged || st.Phase == job.Replaying || st.Phase == job.Building || st.Phase == job.CatchingUp:
-		return ledger.RefuseFor(job.ExitNotCaughtUp, command("wait", ref)+" --for verified", reason.NotCaughtUp(ref, st.Phase, st.Verdict, st.Reason))
+		return ledger.RefuseFor(job.ExitNotCaughtUp, command("wait", ref)+" --for verified",
+			reason.NotCaughtUp(ref, st.Phase, st.Verdict, st.Reason))
 	case st.Phase != job.CaughtUp && st.Phase != job.Verified && st.Phase != job.Standby:
 		return ledger.RefuseFor(job.ExitConflict, status, reason.InPhase(ref, st.Phase))
 	case st.PausedAt != nil:
@@ -134,8 +135,8 @@ func command(verb string, ref job.Ref) string {
 	return fmt.Sprintf("kappactl %s %s %s", verb, ref.Job, ref.Number)
 }
 
-// sampledSince holds back judgement, for a while after a promote began, on a version that catches up while its numbers are those of
-// an agent that is gone.
+// sampledSince holds back judgement, for a while after a promote began, on a version that catches up while its numbers
+// are those of an agent that is gone.
 func (c *Controller) sampledSince(ctx context.Context, st *ledger.State, began time.Time) error {
 	if c.Now().Sub(began) >= c.config.FirstSample || st.Phase != job.CatchingUp || st.PausedAt != nil {
 		return nil

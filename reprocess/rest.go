@@ -34,8 +34,8 @@ func (w *watch) rest(ctx context.Context) bool {
 	return true
 }
 
-// beat is the time until the next of the moments, a tick apart, at which all steady versions take their samples. One that is almost
-// there is passed over.
+// beat is the time until the next of the moments, a tick apart, at which all steady versions take their samples. One
+// that is almost there is passed over.
 func (c *Controller) beat() time.Duration {
 	tick := c.config.Tick
 	left := tick - time.Since(c.began)%tick

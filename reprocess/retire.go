@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// flipSettles is how long after a flip a snapshot that holds it may seem older: it was taken while an older transaction ran, and the
-// moment of the flip is known to within SlowLock.
+// flipSettles is how long after a flip a snapshot that holds it may seem older: it was taken while an older transaction
+// ran, and the moment of the flip is known to within SlowLock.
 const flipSettles = 2 * ledger.SlowLock
 
 // errMayHoldFlip is in the refusal of a retire that another try may heal.
@@ -87,13 +87,15 @@ func (c *Controller) unread(ctx context.Context, tx *pg.Tx, st *ledger.State) er
 		return err
 	}
 	if len(names) > 0 {
-		return ledger.RefuseFor(job.ExitConflict, "drop them or let them read "+st.View().String()+" instead", reason.TableRead(st.Ref(), names))
+		return ledger.RefuseFor(job.ExitConflict, "drop them or let them read "+st.View().String()+" instead",
+			reason.TableRead(st.Ref(), names))
 	}
 	readers, all, err := ledger.ReadersSince(ctx, tx, st.Ref(), st.PhaseSince)
 	if err != nil || len(readers) == 0 {
 		return err
 	}
-	refusal := ledger.RefuseFor(job.ExitConflict, command("retire", st.Ref()), reason.ReadersHold(ledger.BlockerTexts(readers), all))
+	refusal := ledger.RefuseFor(job.ExitConflict, command("retire", st.Ref()),
+		reason.ReadersHold(ledger.BlockerTexts(readers), all))
 	if st.Now.Sub(st.PhaseSince) < flipSettles {
 		refusal.Err = errors.Join(refusal.Err, errMayHoldFlip)
 	}

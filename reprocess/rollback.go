@@ -13,8 +13,8 @@ import (
 )
 
 // rollback makes readers see a version again that was live before. A try refuses what readers cannot go back to without
-// losing results, stops both versions at the same offsets when both move, and flips in one transaction. Tries repeat until
-// the deadline while the next one may succeed. No checks run.
+// losing results, stops both versions at the same offsets when both move, and flips in one transaction. Tries repeat
+// until the deadline while the next one may succeed. No checks run.
 func (c *Controller) rollback(ctx context.Context, a ledger.Actor, to job.Ref, args ledger.Args) error {
 	tried := false
 	return c.until(ctx, ledger.Rollback, to, func(ctx context.Context) error {
@@ -58,8 +58,8 @@ func (c *Controller) rollback(ctx context.Context, a ledger.Actor, to job.Ref, a
 	})
 }
 
-// rollbackIn is the transaction of a rollback: first what it is conditioned on, then phases, deployments, history and the
-// answer, last the view.
+// rollbackIn is the transaction of a rollback: first what it is conditioned on, then phases, deployments, history and
+// the answer, last the view.
 func (f *flip) rollbackIn(ctx context.Context, tx *pg.Tx) error {
 	j, err := f.begin(ctx, tx)
 	if err != nil {
@@ -120,7 +120,8 @@ func (c *Controller) canGoBack(ctx context.Context, st *ledger.State, args ledge
 	case st.StaleSince != nil:
 		return ledger.RefuseFor(job.ExitUnhealthy, force, reason.StandbyStale(ref, *st.StaleSince, st.Reason, behind))
 	case st.PausedAt != nil:
-		return ledger.RefuseFor(job.ExitUnhealthy, force+", or: kappactl resume "+st.Job, reason.StandbyPaused(ref, *st.PausedAt, behind))
+		return ledger.RefuseFor(job.ExitUnhealthy, force+", or: kappactl resume "+st.Job,
+			reason.StandbyPaused(ref, *st.PausedAt, behind))
 	}
 	v, err := ledger.FreshVerdict(ctx, c.Pool, ref)
 	if err != nil {
@@ -147,7 +148,8 @@ func (c *Controller) lacksNothing(ctx context.Context, st *ledger.State, force s
 	if len(losses) == 0 {
 		return nil
 	}
-	return ledger.RefuseFor(job.ExitGap, force, reason.StandbyLacks(st.Ref(), live, readiness.Lines(losses, live, st.Ref())))
+	return ledger.RefuseFor(job.ExitGap, force, reason.StandbyLacks(st.Ref(), live,
+		readiness.Lines(losses, live, st.Ref())))
 }
 
 // behindReason is how far a version is behind, by its last samples.
@@ -169,5 +171,6 @@ func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.
 
 // follows reports whether a version seems to follow its topics, so that a barrier over it can be reached.
 func follows(b ledger.Behind, st *ledger.State) bool {
-	return b.Age != nil && *b.Age <= readiness.StaleAfter.Seconds() && st.StaleSince == nil && st.PausedAt == nil && st.Verdict != job.Stalled
+	return b.Age != nil && *b.Age <= readiness.StaleAfter.Seconds() && st.StaleSince == nil && st.PausedAt == nil &&
+		st.Verdict != job.Stalled
 }

@@ -118,7 +118,8 @@ func (w *watch) passing(st *ledger.State, err error) (next, error) {
 
 // verified promotes when the deployment may, and otherwise waits for a person.
 func (w *watch) verified(ctx context.Context, st *ledger.State) (next, error) {
-	auto := st.Promote == string(job.PromoteAuto) && st.Until != untilVerified && st.Until != untilStaged && st.Until != untilCaughtUp
+	auto := st.Promote == string(job.PromoteAuto) && st.Until != untilVerified && st.Until != untilStaged &&
+		st.Until != untilCaughtUp
 	switch {
 	case st.State == job.Waiting:
 		return later, nil
@@ -174,8 +175,12 @@ func (w *watch) fewRows(ctx context.Context, st *ledger.State) (reason.Reason, e
 func (w *watch) promoteItself(ctx context.Context, st *ledger.State) (next, error) {
 	o := st.Options()
 	err := w.during(ctx, st, func(ctx context.Context) error {
-		return w.c.promote(ctx, ledger.Actor{Deployment: st.ID, Claim: st.Claim, By: st.By, Role: st.Role, While: st.State}, st.Ref(),
-			ledger.Args{LiveIsDown: o.LiveIsDown, IgnoreSnapshots: o.IgnoreSnapshots, AcceptShorterHistory: o.AcceptShorterHistory})
+		return w.c.promote(ctx, ledger.Actor{Deployment: st.ID, Claim: st.Claim, By: st.By, Role: st.Role, While: st.State},
+			st.Ref(),
+			ledger.Args{
+				LiveIsDown: o.LiveIsDown, IgnoreSnapshots: o.IgnoreSnapshots,
+				AcceptShorterHistory: o.AcceptShorterHistory,
+			})
 	})
 	if err == nil {
 		return again, nil
@@ -186,7 +191,10 @@ func (w *watch) promoteItself(ctx context.Context, st *ledger.State) (next, erro
 	case ctx.Err() != nil || errors.Is(err, ledger.ErrLost) || pg.Unreachable(err):
 		return done, err
 	default: // it would come again at every try: a person has to look
-		a = ledger.Answer{Code: job.ExitFailed, Reason: reason.Error(err), Next: fmt.Sprintf("kappactl promote %s %s", st.Job, job.Number(st.Number))}
+		a = ledger.Answer{
+			Code: job.ExitFailed, Reason: reason.Error(err),
+			Next: fmt.Sprintf("kappactl promote %s %s", st.Job, job.Number(st.Number)),
+		}
 	}
 	fresh, err := ledger.LoadState(ctx, w.c.Pool, w.id, w.claim)
 	if err != nil {

@@ -165,7 +165,10 @@ func (w *watch) flipBack(ctx context.Context, st *ledger.State, bad checks.Past)
 	}
 	// The check goes on in between: when it passes again, nothing is left to undo.
 	w.back.tried, w.back.pause = w.c.Now(), w.c.config.Tick*10
-	return later, w.cannotFlipBack(ctx, st, ledger.RollbackFailure{Check: bad.Name, To: to.Number.String(), Cause: a.Reason}, because, a.Next)
+	return later, w.cannotFlipBack(ctx, st, ledger.RollbackFailure{
+		Check: bad.Name, To: to.Number.String(),
+		Cause: a.Reason,
+	}, because, a.Next)
 }
 
 // cannotFlipBack notes a failed automatic rollback on the deployment and in its history, once for each check and cause.

@@ -90,7 +90,10 @@ func (w *watch) building(ctx context.Context, st *ledger.State) (next, error) {
 		}},
 	}
 	if st.Layout.Shape == job.Latest {
-		steps = slices.Insert(steps, 1, buildStep{"keys", ledger.EventKeysCounted, "", func(ctx context.Context) error { return w.samples.Moved(ctx, st) }})
+		steps = slices.Insert(steps, 1, buildStep{
+			"keys", ledger.EventKeysCounted, "",
+			func(ctx context.Context) error { return w.samples.Moved(ctx, st) },
+		})
 	}
 	err := w.during(ctx, st, func(ctx context.Context) error {
 		for _, s := range steps {
@@ -172,14 +175,16 @@ func (w *watch) unhealthy(ctx context.Context, st *ledger.State, s sampling.Samp
 // cure returns the command to run next for a fault.
 func (w *watch) cure(st *ledger.State, s sampling.Sample) string {
 	if s.Verdict.Reason.Trouble() {
-		return fmt.Sprintf("correct the cause; the deployment then continues: kappactl wait %s %s --for verified", st.Job, job.Number(st.Number))
+		return fmt.Sprintf("correct the cause; the deployment then continues: kappactl wait %s %s --for verified", st.Job,
+			job.Number(st.Number))
 	}
 	again := fmt.Sprintf("kappactl abort %s %s, then kappactl deploy FILE", st.Job, job.Number(st.Number))
 	if s.Fault.Kind == job.FaultArchive {
 		return fmt.Sprintf("bring the file back, then kappactl resume %s %s, or: %s", st.Job, job.Number(st.Number), again)
 	}
 	if s.Fault.Kind == job.FaultGap {
-		return fmt.Sprintf("kappactl resume %s %s --accept-gap %s:%d-%d, or: %s", st.Job, job.Number(st.Number), s.At, s.Fault.From, s.Fault.To, again)
+		return fmt.Sprintf("kappactl resume %s %s --accept-gap %s:%d-%d, or: %s", st.Job, job.Number(st.Number), s.At,
+			s.Fault.From, s.Fault.To, again)
 	}
 	return again
 }

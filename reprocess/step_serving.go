@@ -47,7 +47,8 @@ func (w *watch) serving(ctx context.Context, st *ledger.State) (next, error) {
 	return later, nil
 }
 
-// flipOnly does a deployment that replays nothing: of a version that is standby, or of the live one whose view changes in place.
+// flipOnly does a deployment that replays nothing: of a version that is standby, or of the live one whose view changes
+// in place.
 func (w *watch) flipOnly(ctx context.Context, st *ledger.State, s sampling.Sample) (next, error) {
 	if !st.FlipOnly {
 		return later, nil
@@ -64,7 +65,10 @@ func (w *watch) flipOnly(ctx context.Context, st *ledger.State, s sampling.Sampl
 	case ctx.Err() != nil || errors.Is(err, ledger.ErrLost) || pg.Unreachable(err) || pg.Retryable(err):
 		return done, err
 	default: // it would come again at every try, and the rollback window waits
-		a = ledger.Answer{Code: job.ExitFailed, Reason: reason.Error(err), Next: "correct the cause, then kappactl deploy FILE"}
+		a = ledger.Answer{
+			Code: job.ExitFailed, Reason: reason.Error(err),
+			Next: "correct the cause, then kappactl deploy FILE",
+		}
 	}
 	return w.notApplied(ctx, st, a)
 }
@@ -77,7 +81,8 @@ func (w *watch) standby(ctx context.Context, st *ledger.State) (next, error) {
 		return later, nil
 	}
 	w.tidy = now
-	err := w.c.retire(ctx, ledger.Actor{Deployment: st.ID, Claim: st.Claim, By: "kappactl", Cause: reason.WindowOver()}, st.Ref(), ledger.Args{})
+	err := w.c.retire(ctx, ledger.Actor{Deployment: st.ID, Claim: st.Claim, By: "kappactl", Cause: reason.WindowOver()},
+		st.Ref(), ledger.Args{})
 	var refusal *job.Refusal
 	if errors.As(err, &refusal) {
 		w.c.log(st).Warn("not retired", "reason", refusal.Cause)

@@ -34,7 +34,8 @@ func (w *watch) staged(ctx context.Context, st *ledger.State) (next, error) {
 		return done, err
 	case err != nil:
 		// The brokers do not answer, or the topic is not there yet: both can heal.
-		return later, ledger.SetVerdict(ctx, w.c.Pool, st, readiness.Judgement{Verdict: job.Unknown, Reason: reason.Error(err)}, false)
+		return later, ledger.SetVerdict(ctx, w.c.Pool, st,
+			readiness.Judgement{Verdict: job.Unknown, Reason: reason.Error(err)}, false)
 	}
 	if err := w.c.Serving.Create(ctx, w.c.Pool, st.Version()); err != nil {
 		if a, refused = ledger.AnswerOf(err); refused {
@@ -83,7 +84,8 @@ func offsets(frozen []job.Frozen) (n int64) {
 
 // outset is how the replay begins, after everything that can be refused was.
 func (w *watch) outset(ctx context.Context, st *ledger.State) (plan.Outset, error) {
-	if err := plan.ViewFits(ctx, w.c.Pool, w.c.Serving, st.JobRow(), st.Layout, st.Options().AllowColumnChange); err != nil {
+	if err := plan.ViewFits(ctx, w.c.Pool, w.c.Serving, st.JobRow(), st.Layout,
+		st.Options().AllowColumnChange); err != nil {
 		return plan.Outset{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, plan.Patience(&st.Spec, w.c.config.AskTimeout))
@@ -93,5 +95,8 @@ func (w *watch) outset(ctx context.Context, st *ledger.State) (plan.Outset, erro
 
 // survey asks about the histories of two versions.
 func (c *Controller) survey(st *ledger.State) plan.Survey {
-	return plan.Survey{DB: c.Pool, Brokers: c.History.Reading(&st.Spec, c.Brokers), Positions: c.Speed, Serving: c.Serving, Now: c.Now()}
+	return plan.Survey{
+		DB: c.Pool, Brokers: c.History.Reading(&st.Spec, c.Brokers), Positions: c.Speed,
+		Serving: c.Serving, Now: c.Now(),
+	}
 }

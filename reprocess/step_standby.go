@@ -8,9 +8,9 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// standbyDeployed takes a standby version whose file was deployed again through the gates of a candidate. It has its table and
-// follows its topics, so it is staged and caught up as soon as its verdict is ready; checks, hooks and the decision to flip are those
-// of every candidate.
+// standbyDeployed takes a standby version whose file was deployed again through the gates of a candidate. It has its
+// table and follows its topics, so it is staged and caught up as soon as its verdict is ready; checks, hooks and the
+// decision to flip are those of every candidate.
 func (w *watch) standbyDeployed(ctx context.Context, st *ledger.State, verdict job.Verdict) (next, error) {
 	switch {
 	case st.Until == untilStaged:

@@ -34,9 +34,11 @@ func (c *Controller) until(ctx context.Context, verb ledger.Verb, ref job.Ref, t
 	}
 }
 
-// overRows repeats a transaction on rows of a job that others lock or move at the same moment, as agents do when they renew leases. A
-// dry run rolls it back at its end.
-func (c *Controller) overRows(ctx context.Context, verb ledger.Verb, ref job.Ref, args ledger.Args, act func(*pg.Tx) error) error {
+// overRows repeats a transaction on rows of a job that others lock or move at the same moment, as agents do when they
+// renew leases. A dry run rolls it back at its end.
+func (c *Controller) overRows(ctx context.Context, verb ledger.Verb, ref job.Ref, args ledger.Args,
+	act func(*pg.Tx) error,
+) error {
 	return c.until(ctx, verb, ref, func(ctx context.Context) error {
 		err := c.Pool.Try(ctx, args.DryRun, act)
 		if pg.Retryable(err) {

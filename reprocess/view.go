@@ -51,6 +51,9 @@ func (w *watch) readView(ctx context.Context, st *ledger.State, s sampling.Sampl
 		why = reason.Reason{}
 	}
 	w.samples.Unreadable = why
-	w.view = viewed{next: now.Add(max(viewTicks*w.c.config.Tick, viewShare*w.c.Now().Sub(now))), read: true, reached: reached}
+	w.view = viewed{
+		next: now.Add(max(viewTicks*w.c.config.Tick, viewShare*w.c.Now().Sub(now))), read: true,
+		reached: reached,
+	}
 	return nil
 }

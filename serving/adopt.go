@@ -24,7 +24,8 @@ type adoptable struct {
 	Comment   string
 }
 
-// dependant is an object that depends on a relation. A view has an oid and its definition, everything else only a description.
+// dependant is an object that depends on a relation. A view has an oid and its definition, everything else only a
+// description.
 type dependant struct {
 	OID    *int64 `db:"oid"`
 	What   string
@@ -56,7 +57,10 @@ func (*Store) Inspect(ctx context.Context, db pg.DB, view job.ViewName, to job.R
 		return a, err
 	}
 	for _, c := range columns {
-		a.Columns = append(a.Columns, job.ViewColumn{Name: c.Name, Type: c.Type, Finish: "s." + ident(c.Name), StoredAs: "as it was", Exact: true})
+		a.Columns = append(a.Columns, job.ViewColumn{
+			Name: c.Name, Type: c.Type, Finish: "s." + ident(c.Name),
+			StoredAs: "as it was", Exact: true,
+		})
 	}
 	if len(columns) == 0 {
 		return a, notOurs(fmt.Sprintf("%s has no columns", view), "choose another serve.view")
@@ -76,13 +80,19 @@ func (*Store) Inspect(ctx context.Context, db pg.DB, view job.ViewName, to job.R
 }
 
 func readAdoptable(ctx context.Context, db pg.DB, view job.ViewName, to job.Ref) (*adoptable, error) {
-	rows, err := db.Query(ctx, selectAdoptable, pgx.NamedArgs{"schema": view.Schema, "name": view.Name, "table": to.Table()})
+	rows, err := db.Query(ctx, selectAdoptable, pgx.NamedArgs{
+		"schema": view.Schema, "name": view.Name,
+		"table": to.Table(),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", view, err)
 	}
 	r, err := pgx.CollectExactlyOneRow(rows, pgx.RowToAddrOfStructByName[adoptable])
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("there is no relation %s to adopt", view), Next: "kappactl deploy FILE makes the view by itself"}
+		return nil, &job.Refusal{
+			Code: job.ExitUsage, Cause: fmt.Sprintf("there is no relation %s to adopt", view),
+			Next: "kappactl deploy FILE makes the view by itself",
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look at %s: %w", view, err)
@@ -94,12 +104,14 @@ func readAdoptable(ctx context.Context, db pg.DB, view job.ViewName, to job.Ref)
 func (r *adoptable) refuse(view job.ViewName, to job.Ref) error {
 	switch {
 	case r.Kind == "":
-		return notOurs(fmt.Sprintf("%s is neither a table nor a view", view), "choose another serve.view, or rename what is there")
+		return notOurs(fmt.Sprintf("%s is neither a table nor a view", view),
+			"choose another serve.view, or rename what is there")
 	case r.Guarded:
 		return notOurs(fmt.Sprintf("%s has row level security, which the tables of later versions would not have: readers would see rows that it hides", view),
 			"choose another serve.view and let a view of yours, which filters, read it")
 	case r.TakenName != "":
-		return notOurs(fmt.Sprintf("%s exists, and is where %s would go", job.ViewName{Schema: view.Schema, Name: to.Table()}, view), "rename or drop it, or choose another job name")
+		return notOurs(fmt.Sprintf("%s exists, and is where %s would go",
+			job.ViewName{Schema: view.Schema, Name: to.Table()}, view), "rename or drop it, or choose another job name")
 	}
 	return nil
 }
@@ -116,11 +128,14 @@ func readDependantsOf(ctx context.Context, db pg.DB, oid int64) ([]dependant, er
 	return found, nil
 }
 
-// Adopt puts a view in the relation's place: the relation is renamed to the version's name, and owner, grants and comments
-// are the same on the view; views over the relation read the view from then on. The caller sets the lock timeout, and commits
-// at once, for readers wait. It returns the contract.
+// Adopt puts a view in the relation's place: the relation is renamed to the version's name, and owner, grants and
+// comments are the same on the view; views over the relation read the view from then on. The caller sets the lock
+// timeout, and commits at once, for readers wait. It returns the contract.
 func (s *Store) Adopt(ctx context.Context, tx *pg.Tx, a job.Adoption) (json.RawMessage, error) {
-	t := taking{tx: tx, a: a, view: qualified(a.View.Schema, a.View.Name), table: qualified(a.View.Schema, a.To.Table()), text: s.Select(job.Version{Ref: a.To, Schema: a.View.Schema, Layout: a.Layout()})}
+	t := taking{
+		tx: tx, a: a, view: qualified(a.View.Schema, a.View.Name), table: qualified(a.View.Schema, a.To.Table()),
+		text: s.Select(job.Version{Ref: a.To, Schema: a.View.Schema, Layout: a.Layout()}),
+	}
 	err := t.read(ctx)
 	if err == nil {
 		err = t.rights(ctx)

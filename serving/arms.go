@@ -43,7 +43,8 @@ func armsStand(ctx context.Context, db queryer, view job.ViewName, name job.Name
 	case len(found) == 0:
 		return false, nil
 	case found[0] != armsComment(name):
-		return false, notOurs(fmt.Sprintf("%s exists and was not made by kappactl for an experiment", arms), "rename what is there")
+		return false, notOurs(fmt.Sprintf("%s exists and was not made by kappactl for an experiment", arms),
+			"rename what is there")
 	}
 	return true, nil
 }
@@ -62,7 +63,8 @@ func (h armViews) write(ctx context.Context, tx pgx.Tx, body string) error {
 	}
 	name := h.view.ArmsView()
 	view := pg.Ident(name.Schema, name.Name)
-	if err := pg.One(ctx, tx, fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", view, withOptions(h.contract.Options), body)); err != nil {
+	if err := pg.One(ctx, tx, fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", view, withOptions(h.contract.Options),
+		body)); err != nil {
 		return refused(err)
 	}
 	if _, err := tx.Exec(ctx, fmt.Sprintf("COMMENT ON VIEW %s IS %s", view, literal(armsComment(h.job)))); err != nil {
@@ -121,7 +123,9 @@ END`, qualified(name.Schema, name.Name), qualified(h.view.Schema, h.view.Name), 
 
 // endSplit removes what an experiment left beside the view, once the view reads one version. When something depends on
 // it, it stays and shows that version.
-func endSplit(ctx context.Context, tx *pg.Tx, c job.ViewChange, after *Contract, text string, candidate []Column) error {
+func endSplit(ctx context.Context, tx *pg.Tx, c job.ViewChange, after *Contract, text string,
+	candidate []Column,
+) error {
 	raw := tx.Raw()
 	stand, err := armsStand(ctx, raw, c.View, c.To.Job)
 	if err != nil || !stand {

@@ -11,7 +11,8 @@ import (
 )
 
 // body writes the view's SELECT from the contract: its columns in its order, NULL for one that the version lacks, a
-// COLLATE where only the collation differs, then the version's new columns. It returns the columns that the view has then.
+// COLLATE where only the collation differs, then the version's new columns. It returns the columns that the view has
+// then.
 func (c *Contract) body(text string, candidate []Column) ([]Column, string, error) {
 	items, err := c.items(candidate)
 	if err != nil {
@@ -40,9 +41,10 @@ func (c *Contract) items(candidate []Column) ([]string, error) {
 			items = append(items, "NULL::"+want.Type+collate(want)+" AS "+pgIdent(want.Name))
 		case candidate[i].Type != want.Type:
 			return nil, &job.Refusal{
-				Code:  job.ExitUsage,
-				Cause: fmt.Sprintf("column %q of the serving view is %s and this version has %s", want.Name, want.Type, candidate[i].Type),
-				Next:  "deploy a version with the view's type (a cast in query repairs it), or use a new view",
+				Code: job.ExitUsage,
+				Cause: fmt.Sprintf("column %q of the serving view is %s and this version has %s", want.Name, want.Type,
+					candidate[i].Type),
+				Next: "deploy a version with the view's type (a cast in query repairs it), or use a new view",
 			}
 		case candidate[i].Collation != want.Collation:
 			items = append(items, "q."+pgIdent(want.Name)+collate(want)+" AS "+pgIdent(want.Name))

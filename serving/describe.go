@@ -61,8 +61,9 @@ func collations(ctx context.Context, db queryer, text string, columns []Column, 
 	for i, c := range at {
 		ask[i] = "coalesce(pg_collation_for(x." + ident(columns[c].Name) + "), '')"
 	}
-	rows, err := db.Query(ctx, fmt.Sprintf("SELECT ARRAY[%s] FROM (SELECT) AS one LEFT JOIN (SELECT * FROM (%s\n) AS q LIMIT 0) AS x ON true",
-		strings.Join(ask, ", "), text))
+	rows, err := db.Query(ctx,
+		fmt.Sprintf("SELECT ARRAY[%s] FROM (SELECT) AS one LEFT JOIN (SELECT * FROM (%s\n) AS q LIMIT 0) AS x ON true",
+			strings.Join(ask, ", "), text))
 	if err != nil {
 		return err
 	}

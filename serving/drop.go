@@ -33,7 +33,8 @@ func (s *Store) dropTables(ctx context.Context, db pg.DB, v job.Version, found [
 	for i, f := range found {
 		tables[i] = qualified(v.Schema, f.Name)
 		if !f.ours(v.Ref) {
-			return notOurs(fmt.Sprintf("%s was not made by kappactl for %s and is not dropped", tables[i], v.Ref), "rename or drop that relation yourself")
+			return notOurs(fmt.Sprintf("%s was not made by kappactl for %s and is not dropped", tables[i], v.Ref),
+				"rename or drop that relation yourself")
 		}
 	}
 	// One text without parameters is one transaction, so the timeout ends with it.
@@ -49,8 +50,8 @@ type ownRelation struct{ Name, Comment string }
 
 func (o ownRelation) ours(ref job.Ref) bool { return strings.Contains(o.Comment, writtenFor(ref)) }
 
-// ownRelations lists what has the names of the version's tables, with generations that are not in the batch table: those
-// that are go with it.
+// ownRelations lists what has the names of the version's tables, with generations that are not in the batch table:
+// those that are go with it.
 func ownRelations(ctx context.Context, db pg.DB, v job.Version) ([]ownRelation, error) {
 	found, err := pg.Structs[ownRelation](ctx, db, selectOwn,
 		pgx.NamedArgs{"schema": v.Schema, "tables": v.Tables(), "member": memberPattern(v)})

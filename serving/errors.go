@@ -77,23 +77,29 @@ func refused(err error) error {
 	return err
 }
 
-// badSQL is the refusal of a text of the job file that PostgreSQL does not take. Errors from elsewhere are returned as they are.
+// badSQL is the refusal of a text of the job file that PostgreSQL does not take. Errors from elsewhere are returned as
+// they are.
 func badSQL(err error, l job.Layout) error {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) || !ofText(server.Code) {
 		return refused(err)
 	}
 	cause := "serve.columns or serve.where: PostgreSQL SQL: " + pg.Said(server, l.ViewNames()...)
-	return &job.Refusal{Code: job.ExitUsage, Err: err, Cause: cause, Next: "correct the text in the job file and deploy again"}
+	return &job.Refusal{
+		Code: job.ExitUsage, Err: err, Cause: cause,
+		Next: "correct the text in the job file and deploy again",
+	}
 }
 
-// ofText reports whether an error that came while a text was planned is one of the text: its syntax and its names, values that cannot be
-// converted, what PostgreSQL does not support there, and what its functions raise. Others are about rights or the server.
+// ofText reports whether an error that came while a text was planned is one of the text: its syntax and its names,
+// values that cannot be converted, what PostgreSQL does not support there, and what its functions raise. Others are
+// about rights or the server.
 func ofText(code string) bool {
 	switch {
 	case code == pgerrcode.InsufficientPrivilege:
 		return false
-	case pgerrcode.IsSyntaxErrororAccessRuleViolation(code), pgerrcode.IsDataException(code), pgerrcode.IsFeatureNotSupported(code),
+	case pgerrcode.IsSyntaxErrororAccessRuleViolation(code), pgerrcode.IsDataException(code),
+		pgerrcode.IsFeatureNotSupported(code),
 		pgerrcode.IsCardinalityViolation(code), pgerrcode.IsProgramLimitExceeded(code), pgerrcode.IsPLpgSQLError(code),
 		pgerrcode.IsExternalRoutineException(code), pgerrcode.IsSQLRoutineException(code):
 		return true

@@ -9,8 +9,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// SelectGeneration is the SELECT of what readers would see of a generation alone or, with until, of it and of the table's
-// rows with its epoch or a later one before until. The generation need not be in the batch table.
+// SelectGeneration is the SELECT of what readers would see of a generation alone or, with until, of it and of the
+// table's rows with its epoch or a later one before until. The generation need not be in the batch table.
 func (*Store) SelectGeneration(v job.Version, generation int, until *int) string {
 	names, _ := v.Layout.StagedColumns()
 	columns := make([]string, len(names))
@@ -39,10 +39,11 @@ func (*Store) AnalyzeMember(ctx context.Context, db pg.DB, v job.Version, genera
 	return nil
 }
 
-// Show makes readers see another generation, from the commit of the transaction on; false when they do not see the expected
-// one. No statement of theirs waits for it or sees both.
+// Show makes readers see another generation, from the commit of the transaction on; false when they do not see the
+// expected one. No statement of theirs waits for it or sees both.
 func (*Store) Show(ctx context.Context, tx *pg.Tx, v job.Version, from, to int) (bool, error) {
-	tag, err := tx.Exec(ctx, fmt.Sprintf("UPDATE %s SET generation = $1 WHERE generation = $2", qualified(v.Schema, v.Pointer())), to, from)
+	tag, err := tx.Exec(ctx, fmt.Sprintf("UPDATE %s SET generation = $1 WHERE generation = $2",
+		qualified(v.Schema, v.Pointer())), to, from)
 	if err != nil {
 		return false, fmt.Errorf("show generation %d of %s: %w", to, v.Ref, refused(err))
 	}

@@ -44,7 +44,8 @@ func grant(ctx context.Context, tx pgx.Tx, view job.ViewName, grants []Grant) er
 		if g.OnColumn != "" {
 			on = " (" + pgIdent(g.OnColumn) + ")"
 		}
-		sql := fmt.Sprintf("GRANT %s%s ON %s TO %s", g.Privilege, on, pgx.Identifier{view.Schema, view.Name}.Sanitize(), roleName(g.Role))
+		sql := fmt.Sprintf("GRANT %s%s ON %s TO %s", g.Privilege, on, pgx.Identifier{view.Schema, view.Name}.Sanitize(),
+			roleName(g.Role))
 		if g.Grantable {
 			sql += " WITH GRANT OPTION"
 		}
@@ -126,16 +127,20 @@ func (c *Contract) invoker() bool {
 	return false
 }
 
-// regrant makes the grants that the job file names again and takes back those that it named and no longer does, unless they
-// stood before it or are not as it made them. It returns the grants as they are then, and those of the file that stood before.
-func regrant(ctx context.Context, tx pgx.Tx, view job.ViewName, oid int64, before *Contract, spec []Grant) (grants, stood []Grant, err error) {
+// regrant makes the grants that the job file names again and takes back those that it named and no longer does, unless
+// they stood before it or are not as it made them. It returns the grants as they are then, and those of the file that
+// stood before.
+func regrant(ctx context.Context, tx pgx.Tx, view job.ViewName, oid int64, before *Contract, spec []Grant) (grants,
+	stood []Grant, err error,
+) {
 	if grants, err = readGrants(ctx, tx, oid); err != nil {
 		return nil, nil, err
 	}
 	named := without(spec, before.Spec)
 	stood = merge(both(before.Stood, spec), both(named, grants))
 	for _, g := range both(without(without(before.Spec, spec), before.Stood), grants) {
-		sql := fmt.Sprintf("REVOKE %s ON %s FROM %s", g.Privilege, pgx.Identifier{view.Schema, view.Name}.Sanitize(), roleName(g.Role))
+		sql := fmt.Sprintf("REVOKE %s ON %s FROM %s", g.Privilege, pgx.Identifier{view.Schema, view.Name}.Sanitize(),
+			roleName(g.Role))
 		if _, err := tx.Exec(ctx, sql); err != nil {
 			return nil, nil, refused(err)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// stored is a table that holds rows of a version, with the columns of its unique index; none: the index is over a constant.
+// stored is a table that holds rows of a version, with the columns of its unique index; none: the index is over a
+// constant.
 type stored struct {
 	job.Version
 	name string // without schema
@@ -21,9 +22,9 @@ type stored struct {
 
 func (s stored) relation() string { return qualified(s.Schema, s.name) }
 
-// Index makes the unique index that the commit's ON CONFLICT needs, then serve.indexes; of mode lambda also those of each
-// generation in the batch table. A table that has the first is in use, so the others are then made without stopping its
-// writers; db must not be a transaction.
+// Index makes the unique index that the commit's ON CONFLICT needs, then serve.indexes; of mode lambda also those of
+// each generation in the batch table. A table that has the first is in use, so the others are then made without
+// stopping its writers; db must not be a transaction.
 func (s *Store) Index(ctx context.Context, db pg.DB, v job.Version) error {
 	members, err := Members(ctx, db, v)
 	if err != nil {
@@ -51,9 +52,9 @@ func makeIndexes(ctx context.Context, db pg.DB, t stored) error {
 	return moreIndexes(ctx, db, t, inUse)
 }
 
-// makeKeyIndex makes the unique index over the key in the layout's order, where a NULL key equals a NULL key; without keys it
-// is over a constant, so that the table holds one row. An unfinished index is made again. It returns whether the index
-// was there already.
+// makeKeyIndex makes the unique index over the key in the layout's order, where a NULL key equals a NULL key; without
+// keys it is over a constant, so that the table holds one row. An unfinished index is made again. It returns whether
+// the index was there already.
 func makeKeyIndex(ctx context.Context, db pg.DB, t stored) (there bool, err error) {
 	name := keyIndex(t.name)
 	have, err := readIndex(ctx, db, t)
@@ -63,7 +64,8 @@ func makeKeyIndex(ctx context.Context, db pg.DB, t stored) (there bool, err erro
 	if have != nil {
 		switch {
 		case !have.OnTable || !have.IsIndex:
-			return false, notOurs(fmt.Sprintf("%s exists and is not the index of %s", qualified(t.Schema, name), t.relation()), "rename that relation")
+			return false, notOurs(fmt.Sprintf("%s exists and is not the index of %s", qualified(t.Schema, name), t.relation()),
+				"rename that relation")
 		case have.IsValid && have.IsUnique && have.Constant == (len(t.key) == 0) && slices.Equal(have.Columns, t.key):
 			return true, nil
 		}

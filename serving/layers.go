@@ -15,16 +15,18 @@ import (
 // maxGeneration is up to which generation names are known to fit.
 const maxGeneration = 999_999
 
-// layers is the DDL of what a version of mode lambda has beside its table: the batch table with generation 0, the pointer, and
-// the function that bounds it. The batch table has no index, key or trigger, which ATTACH would build on each generation. The pointer always
-// has its one row: without it the view would be empty.
+// layers is the DDL of what a version of mode lambda has beside its table: the batch table with generation 0, the
+// pointer, and the function that bounds it. The batch table has no index, key or trigger, which ATTACH would build on
+// each generation. The pointer always has its one row: without it the view would be empty.
 func layers(v job.Version) []string {
 	batch, pointer := qualified(v.Schema, v.Batch()), qualified(v.Schema, v.Pointer())
 	steps := []string{
 		fmt.Sprintf("CREATE TABLE %s (%s) PARTITION BY LIST (%s)", batch,
-			strings.Join(append(storedColumns(v.Layout), ident(job.GenerationColumn)+" integer NOT NULL"), ", "), ident(job.GenerationColumn)),
+			strings.Join(append(storedColumns(v.Layout), ident(job.GenerationColumn)+" integer NOT NULL"), ", "),
+			ident(job.GenerationColumn)),
 		comment("TABLE", batch, "kappactl: batch generations"+writtenFor(v.Ref)),
-		fmt.Sprintf("CREATE TABLE %s (one boolean PRIMARY KEY DEFAULT true CHECK (one), generation integer NOT NULL)", pointer),
+		fmt.Sprintf("CREATE TABLE %s (one boolean PRIMARY KEY DEFAULT true CHECK (one), generation integer NOT NULL)",
+			pointer),
 		comment("TABLE", pointer, "kappactl: number of the live generation"+writtenFor(v.Ref)),
 		fmt.Sprintf("INSERT INTO %s (generation) VALUES (0)", pointer),
 		fmt.Sprintf("CREATE RULE one_row AS ON DELETE TO %s DO INSTEAD NOTHING", pointer),
@@ -40,7 +42,8 @@ func known(v job.Version) string { return qualified(v.Schema, v.Known()) + "()" 
 
 // knownBody defines it. STABLE lets the planner put the body in its place, so that the number is part of a plan.
 func knownBody(v job.Version, generation int) string {
-	return fmt.Sprintf("FUNCTION %s RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT %d'", known(v), generation)
+	return fmt.Sprintf("FUNCTION %s RETURNS integer LANGUAGE sql STABLE PARALLEL SAFE AS 'SELECT %d'", known(v),
+		generation)
 }
 
 // foreignLayer refuses what has the name of one of the version's tables while the version has none.
@@ -80,11 +83,12 @@ func readKnown(ctx context.Context, db queryer, v job.Version) (comment string, 
 	return comment, true, nil
 }
 
-// raise makes statements that are planned from now on show generations up to the given one, which is in the batch table. A
-// lock keeps an agent that was overtaken from lowering it.
+// raise makes statements that are planned from now on show generations up to the given one, which is in the batch
+// table. A lock keeps an agent that was overtaken from lowering it.
 func raise(ctx context.Context, pool *pg.Pool, v job.Version, generation int) error {
 	err := pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if _, err := tx.Exec(ctx, "LOCK TABLE "+qualified(v.Schema, v.Pointer())+" IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
+		if _, err := tx.Exec(ctx, "LOCK TABLE "+qualified(v.Schema,
+			v.Pointer())+" IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
 			return err
 		}
 		var is int
@@ -107,7 +111,8 @@ func dropKnown(ctx context.Context, db pg.DB, v job.Version) error {
 		return err
 	}
 	if !strings.Contains(comment, writtenFor(v.Ref)) {
-		return notOurs(fmt.Sprintf("function %s was not made by kappactl for %s and is not dropped", known(v), v.Ref), "rename or drop it yourself")
+		return notOurs(fmt.Sprintf("function %s was not made by kappactl for %s and is not dropped", known(v), v.Ref),
+			"rename or drop it yourself")
 	}
 	if _, err := db.Exec(ctx, "DROP FUNCTION IF EXISTS "+known(v)); err != nil {
 		return fmt.Errorf("drop function %s: %w", known(v), refused(err))

@@ -12,8 +12,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// member is the DDL of the table of one generation. Its rows have the generation as their default, and its constraint is
-// that of the partition, so that it is not read when it is attached.
+// member is the DDL of the table of one generation. Its rows have the generation as their default, and its constraint
+// is that of the partition, so that it is not read when it is attached.
 func member(v job.Version, generation int) []string {
 	table, column := qualified(v.Schema, v.Member(generation)), ident(job.GenerationColumn)
 	columns := append(storedColumns(v.Layout),
@@ -48,13 +48,14 @@ func (*Store) CreateMember(ctx context.Context, db pg.DB, v job.Version, generat
 	return nil
 }
 
-// IndexMember makes the unique index of a generation and those of serve.indexes. While it is a partition, which readers read,
-// the latter are made without stopping anybody; db must not be a transaction.
+// IndexMember makes the unique index of a generation and those of serve.indexes. While it is a partition, which readers
+// read, the latter are made without stopping anybody; db must not be a transaction.
 func (*Store) IndexMember(ctx context.Context, db pg.DB, v job.Version, generation int) error {
 	return makeIndexes(ctx, db, stored{v, v.Member(generation), v.Layout.KeyNames()})
 }
 
-// Attach makes a generation a partition of the batch table and lets plans show it. Readers and commits go on. Repeatable.
+// Attach makes a generation a partition of the batch table and lets plans show it. Readers and commits go on.
+// Repeatable.
 func (*Store) Attach(ctx context.Context, pool *pg.Pool, v job.Version, generation int) error {
 	members, err := Members(ctx, pool, v)
 	if err != nil {
@@ -68,7 +69,8 @@ func (*Store) Attach(ctx context.Context, pool *pg.Pool, v job.Version, generati
 	return raise(ctx, pool, v, generation)
 }
 
-// AnalyzeBatch renews the statistics of the batch table and of each generation in it. PostgreSQL does not do so by itself.
+// AnalyzeBatch renews the statistics of the batch table and of each generation in it. PostgreSQL does not do so by
+// itself.
 func (*Store) AnalyzeBatch(ctx context.Context, db pg.DB, v job.Version) error {
 	if _, err := db.Exec(pg.Long(ctx), "ANALYZE "+qualified(v.Schema, v.Batch())); err != nil {
 		return fmt.Errorf("analyze %s: %w", v.Batch(), refused(err))
@@ -76,9 +78,10 @@ func (*Store) AnalyzeBatch(ctx context.Context, db pg.DB, v job.Version) error {
 	return nil
 }
 
-// Detach takes a generation out of the batch table. It waits for every transaction that has touched the table and holds up
-// nobody. One that was interrupted, by a timeout of a role or a pooler, is finished: that waits for locks on the generation while
-// it keeps other generations from being attached, so it gives up soon. db must not be a transaction. Repeatable.
+// Detach takes a generation out of the batch table. It waits for every transaction that has touched the table and holds
+// up nobody. One that was interrupted, by a timeout of a role or a pooler, is finished: that waits for locks on the
+// generation while it keeps other generations from being attached, so it gives up soon. db must not be a transaction.
+// Repeatable.
 func (s *Store) Detach(ctx context.Context, db pg.DB, v job.Version, generation int) error {
 	members, err := Members(ctx, db, v)
 	if err != nil {
@@ -88,7 +91,8 @@ func (s *Store) Detach(ctx context.Context, db pg.DB, v job.Version, generation 
 	if !there {
 		return nil
 	}
-	sql := fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", qualified(v.Schema, v.Batch()), qualified(v.Schema, v.Member(generation)))
+	sql := fmt.Sprintf("ALTER TABLE %s DETACH PARTITION %s", qualified(v.Schema, v.Batch()),
+		qualified(v.Schema, v.Member(generation)))
 	if m.Pending {
 		sql = fmt.Sprintf("SET LOCAL lock_timeout = %d; %s FINALIZE", s.config.DropLockTimeout.Milliseconds(), sql)
 	} else {
@@ -130,7 +134,8 @@ func Members(ctx context.Context, db pg.DB, v job.Version) (map[int]Member, erro
 	if !v.Layout.Lambda {
 		return nil, nil
 	}
-	found, err := pg.Structs[Member](ctx, db, selectMembers, pgx.NamedArgs{"schema": v.Schema, "batch": v.Batch(), "prefix": len(v.Member(0))})
+	found, err := pg.Structs[Member](ctx, db, selectMembers,
+		pgx.NamedArgs{"schema": v.Schema, "batch": v.Batch(), "prefix": len(v.Member(0))})
 	if err != nil {
 		return nil, fmt.Errorf("list the generations of %s: %w", v.Ref, err)
 	}

@@ -12,15 +12,17 @@ import (
 // merged is the relation of the rows of a version of mode lambda, with one row for each key: the rows of the live
 // generation, and those of its table that were written in its epoch or later.
 //
-// The conditions are outside the UNION ALL, since PostgreSQL pulls up a branch only when it has no WHERE of its own, and
-// without that neither a key nor an order reaches the indexes. The generation is read in the statement itself: its rows and
-// those of the table are of one snapshot. Rows that are appended are each in one layer only and need no GROUP BY.
+// The conditions are outside the UNION ALL, since PostgreSQL pulls up a branch only when it has no WHERE of its own,
+// and without that neither a key nor an order reaches the indexes. The generation is read in the statement itself: its
+// rows and those of the table are of one snapshot. Rows that are appended are each in one layer only and need no GROUP
+// BY.
 //
-// A session that holds a lock on the batch table from before an ATTACH, in a transaction with several statements, may plan or
-// have planned without the new partition, although the pointer that its next snapshot has names it: its rows would be missing
-// without an error. So the pointer counts up to the number that the function known returns, which the planner makes part of
-// the plan. The function is replaced after the ATTACH: a plan that has the new number has the partition. An older number
-// is a generation that such a plan does have, and that stays, with its epochs, while a transaction may read it (Detach).
+// A session that holds a lock on the batch table from before an ATTACH, in a transaction with several statements, may
+// plan or have planned without the new partition, although the pointer that its next snapshot has names it: its rows
+// would be missing without an error. So the pointer counts up to the number that the function known returns, which the
+// planner makes part of the plan. The function is replaced after the ATTACH: a plan that has the new number has the
+// partition. An older number is a generation that such a plan does have, and that stays, with its epochs, while a
+// transaction may read it (Detach).
 func merged(v job.Version) string {
 	names, _ := v.Layout.StagedColumns()
 	columns := make([]string, len(names))

@@ -16,7 +16,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// moreIndex is the name of one of serve.indexes: it follows from the columns, so that the same list finds the same index.
+// moreIndex is the name of one of serve.indexes: it follows from the columns, so that the same list finds the same
+// index.
 func moreIndex(table string, columns []string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q", columns))
 	return shortened(table, "_by_"+hex.EncodeToString(sum[:4]))
@@ -28,9 +29,9 @@ type madeIndex struct {
 	Columns []string
 }
 
-// moreIndexes makes the indexes that the layout lists and drops those of ours that it does not list: ours are those that have
-// the name of their columns, whatever else people made on the table. While the table is in use that is done CONCURRENTLY; one
-// that was left unfinished is made again.
+// moreIndexes makes the indexes that the layout lists and drops those of ours that it does not list: ours are those
+// that have the name of their columns, whatever else people made on the table. While the table is in use that is done
+// CONCURRENTLY; one that was left unfinished is made again.
 func moreIndexes(ctx context.Context, db pg.DB, t stored, inUse bool) error {
 	concurrently := ""
 	if inUse {
@@ -71,7 +72,8 @@ func moreIndexes(ctx context.Context, db pg.DB, t stored, inUse bool) error {
 		for i, c := range columns {
 			quoted[i] = ident(c)
 		}
-		sql := fmt.Sprintf("CREATE INDEX %sIF NOT EXISTS %s ON %s (%s)", concurrently, ident(name), t.relation(), strings.Join(quoted, ", "))
+		sql := fmt.Sprintf("CREATE INDEX %sIF NOT EXISTS %s ON %s (%s)", concurrently, ident(name), t.relation(),
+			strings.Join(quoted, ", "))
 		if _, err := db.Exec(pg.Long(ctx), sql); err != nil {
 			return fmt.Errorf("index %s by %s: %w", t.name, strings.Join(columns, ", "), badIndex(err))
 		}

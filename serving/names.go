@@ -65,15 +65,17 @@ func checkNames(what string, names ...string) error {
 		switch {
 		case len(name) > maxName:
 			return &job.Refusal{
-				Code:  job.ExitUsage,
-				Cause: fmt.Sprintf("%s %q has %d bytes; PostgreSQL keeps %d of a name and would cut it", what, name, len(name), maxName),
-				Next:  "choose a shorter name",
+				Code: job.ExitUsage,
+				Cause: fmt.Sprintf("%s %q has %d bytes; PostgreSQL keeps %d of a name and would cut it", what, name, len(name),
+					maxName),
+				Next: "choose a shorter name",
 			}
 		case name == "" || strings.ContainsRune(name, 0) || !utf8.ValidString(name):
 			return &job.Refusal{
-				Code:  job.ExitUsage,
-				Cause: fmt.Sprintf("%s %q cannot be a name in PostgreSQL: it is empty, holds a NUL character or is not UTF-8", what, name),
-				Next:  "choose another name",
+				Code: job.ExitUsage,
+				Cause: fmt.Sprintf("%s %q cannot be a name in PostgreSQL: it is empty, holds a NUL character or is not UTF-8",
+					what, name),
+				Next: "choose another name",
 			}
 		}
 	}

@@ -12,9 +12,11 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// Preflight refuses, before anything is replayed, what would stop the build or the flip of a new version: a schema or a role that
-// does not exist, or a name that the version's table cannot have.
-func (s *Store) Preflight(ctx context.Context, db pg.DB, view job.ViewName, to job.Ref, l job.Layout, grants map[string][]string) error {
+// Preflight refuses, before anything is replayed, what would stop the build or the flip of a new version: a schema or a
+// role that does not exist, or a name that the version's table cannot have.
+func (s *Store) Preflight(ctx context.Context, db pg.DB, view job.ViewName, to job.Ref, l job.Layout,
+	grants map[string][]string,
+) error {
 	v := job.Version{Ref: to, Schema: view.Schema, Layout: l}
 	spec, err := specGrants(grants)
 	if err != nil {
@@ -24,7 +26,8 @@ func (s *Store) Preflight(ctx context.Context, db pg.DB, view job.ViewName, to j
 		return err
 	}
 	var schema bool
-	if err := db.QueryRow(ctx, `SELECT to_regnamespace(quote_ident(@schema)) IS NOT NULL`, pgx.NamedArgs{"schema": view.Schema}).Scan(&schema); err != nil {
+	if err := db.QueryRow(ctx, `SELECT to_regnamespace(quote_ident(@schema)) IS NOT NULL`,
+		pgx.NamedArgs{"schema": view.Schema}).Scan(&schema); err != nil {
 		return fmt.Errorf("look for schema %s: %w", view.Schema, err)
 	}
 	if !schema {
@@ -48,7 +51,8 @@ func rolesExist(ctx context.Context, db pg.DB, grants []Grant) error {
 			names = append(names, g.Role)
 		}
 	}
-	rows, err := db.Query(ctx, `SELECT n FROM unnest(@names::text[]) AS n WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = n) ORDER BY 1`,
+	rows, err := db.Query(ctx,
+		`SELECT n FROM unnest(@names::text[]) AS n WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = n) ORDER BY 1`,
 		pgx.NamedArgs{"names": names})
 	if err != nil {
 		return fmt.Errorf("look for the roles of serve.grant: %w", err)

@@ -9,7 +9,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// ReadsJob reports whether the view exists and reads a version of the job: what was put in its place by hand is not ours.
+// ReadsJob reports whether the view exists and reads a version of the job: what was put in its place by hand is not
+// ours.
 func (*Store) ReadsJob(ctx context.Context, db pg.DB, view job.ViewName, name job.Name) (bool, error) {
 	v, err := readView(ctx, db, job.ViewChange{View: view, To: job.Ref{Job: name}})
 	return v != nil && v.Kind == "v" && v.ReadsJob, err
@@ -21,7 +22,8 @@ func (*Store) DropView(ctx context.Context, tx *pg.Tx, view job.ViewName, name j
 	stand, err := armsStand(ctx, tx.Raw(), view, name)
 	if stand && err == nil { // kept for what depended on them
 		arms, function := view.ArmsView(), view.ForFunction()
-		text = fmt.Sprintf("DROP FUNCTION IF EXISTS %s(text); %s, %s", qualified(function.Schema, function.Name), text, qualified(arms.Schema, arms.Name))
+		text = fmt.Sprintf("DROP FUNCTION IF EXISTS %s(text); %s, %s", qualified(function.Schema, function.Name), text,
+			qualified(arms.Schema, arms.Name))
 	}
 	if _, err := tx.Exec(ctx, text); err != nil {
 		return fmt.Errorf("drop view %s: %w", view, refused(err))
@@ -31,7 +33,8 @@ func (*Store) DropView(ctx context.Context, tx *pg.Tx, view job.ViewName, name j
 
 // LeaveView notes on a view, and on the tables it reads, that kappactl has left them.
 func (*Store) LeaveView(ctx context.Context, tx *pg.Tx, view job.ViewName, live job.Ref) error {
-	text := fmt.Sprintf("Was served by kappactl job %s until it was dropped; reads %s, which nothing writes any more.", live.Job, live.Table())
+	text := fmt.Sprintf("Was served by kappactl job %s until it was dropped; reads %s, which nothing writes any more.",
+		live.Job, live.Table())
 	steps := []string{comment("VIEW", qualified(view.Schema, view.Name), text)}
 	if !live.Adopted() {
 		left := fmt.Sprintf("Read by view %s. Written by kappactl job %s until it was dropped.", view, live.Job)

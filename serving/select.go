@@ -69,8 +69,8 @@ func shown(l job.Layout) string {
 	return text
 }
 
-// one is the relation of the version's rows, with one row for each key. A rollup without keys is an aggregation over its
-// table, so that readers always see its one row, also before the first record (docs/decisions/020).
+// one is the relation of the version's rows, with one row for each key. A rollup without keys is an aggregation over
+// its table, so that readers always see its one row, also before the first record (docs/decisions/020).
 func one(v job.Version) string {
 	switch {
 	case v.Layout.Lambda:

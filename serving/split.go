@@ -83,7 +83,8 @@ func split(ctx context.Context, tx *pg.Tx, c job.ViewSplit, note func(json.RawMe
 	if err := note(text); err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", qualified(c.View.Schema, c.View.Name), withOptions(after.Options),
+	_, err = tx.Exec(ctx, fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", qualified(c.View.Schema, c.View.Name),
+		withOptions(after.Options),
 		h.from(routed(c, "nullif(current_setting("+subjectSetting+", true), '')"))))
 	return refused(err)
 }
@@ -126,7 +127,8 @@ func (c *Contract) branch(version, text string, candidate []Column) (string, err
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("SELECT %s::text AS %s, %s\nFROM (%s\n) AS q", literal(version), versionColumn, strings.Join(items, ", "), text), nil
+	return fmt.Sprintf("SELECT %s::text AS %s, %s\nFROM (%s\n) AS q", literal(version), versionColumn,
+		strings.Join(items, ", "), text), nil
 }
 
 // subjectSetting is the name of the setting as a constant. It is written so that it stays the same whatever the
@@ -139,6 +141,7 @@ func routed(c job.ViewSplit, subject string) string {
 	for i, a := range c.Arms {
 		arms[i] = a.Number.String()
 	}
-	return fmt.Sprintf("u.%s = (SELECT kappactl.pick(%s, %d, %s, %s, '{%s}'::text[]))", versionColumn, literal(string(c.Job)), c.Run, subject,
+	return fmt.Sprintf("u.%s = (SELECT kappactl.pick(%s, %d, %s, %s, '{%s}'::text[]))", versionColumn,
+		literal(string(c.Job)), c.Run, subject,
 		literal(arms[0]), strings.Join(arms, ","))
 }

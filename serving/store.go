@@ -26,7 +26,8 @@ func New(c Config) *Store {
 	return &Store{config: c}
 }
 
-// queryer runs the statements that only read: a pg.DB, or the pgx transaction below it where a user's SQL must stay as it is.
+// queryer runs the statements that only read: a pg.DB, or the pgx transaction below it where a user's SQL must stay as
+// it is.
 type queryer interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
@@ -80,8 +81,8 @@ const selectMembers = `SELECT substr(c.relname::text, @prefix)::integer AS gener
 	WHERE n.nspname = @schema AND p.relname = @batch`
 
 // selectDependants lists what reads tables through pg_depend: rules belong to the view that they make, everything else
-// speaks for itself, but constraints of the tables, and what kappactl makes for an experiment. Dependencies on the table's
-// row type count as well.
+// speaks for itself, but constraints of the tables, and what kappactl makes for an experiment. Dependencies on the
+// table's row type count as well.
 const selectDependants = `WITH target AS (
 		SELECT c.oid, c.reltype, t.typarray FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_type t ON t.oid = c.reltype
 		WHERE n.nspname = @schema AND (c.relname = ANY (@tables::text[]) OR @member <> '' AND c.relname ~ @member)

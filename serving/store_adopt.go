@@ -1,7 +1,7 @@
 package serving
 
-// selectAdoptable finds the relation at the view's name, and whether the name that it would get is taken. Kind is empty for what
-// is neither a table nor a view.
+// selectAdoptable finds the relation at the view's name, and whether the name that it would get is taken. Kind is empty
+// for what is neither a table nor a view.
 const selectAdoptable = `SELECT c.oid::bigint AS oid,
 	CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'v' THEN 'view'
 		WHEN 'm' THEN 'materialized view' WHEN 'f' THEN 'foreign table' ELSE '' END AS kind,

@@ -21,7 +21,8 @@ type Addition struct {
 
 // Readers lists the relations and functions that depend on the serving view.
 func (*Store) Readers(ctx context.Context, db pg.DB, view job.ViewName) ([]string, error) {
-	names, err := namesOf(ctx, db, selectDependants, pgx.NamedArgs{"schema": view.Schema, "tables": []string{view.Name}, "member": "", "view": ""})
+	names, err := namesOf(ctx, db, selectDependants,
+		pgx.NamedArgs{"schema": view.Schema, "tables": []string{view.Name}, "member": "", "view": ""})
 	if err != nil {
 		return nil, fmt.Errorf("dependants of %s: %w", view, err)
 	}
@@ -60,9 +61,11 @@ const selectAdditions = `WITH target AS (
 		SELECT 'statistics', s.stxname::text FROM pg_statistic_ext s JOIN target t ON s.stxrelid = t.oid
 	) all_of_it ORDER BY kind, what`
 
-// Additions lists what people added to a version's table, and to its batch table, by hand. Names in it are PostgreSQL's own
-// spelling.
-func (*Store) Additions(ctx context.Context, db pg.DB, ref job.Ref, view job.ViewName, l job.Layout) ([]Addition, error) {
+// Additions lists what people added to a version's table, and to its batch table, by hand. Names in it are PostgreSQL's
+// own spelling.
+func (*Store) Additions(ctx context.Context, db pg.DB, ref job.Ref, view job.ViewName, l job.Layout) ([]Addition,
+	error,
+) {
 	v := job.Version{Ref: ref, Schema: view.Schema, Layout: l}
 	columns, _ := l.StagedColumns()
 	if l.Lambda {

@@ -25,9 +25,12 @@ func (*Store) Taken(ctx context.Context, db pg.DB, view job.ViewName) (string, e
 	return strings.Join(kinds, ""), nil
 }
 
-// Switch makes the view read c.To. An existing view keeps its options, owner, grants, comment and columns, and CREATE OR REPLACE
-// VIEW is the last statement: note writes the contract as it is then before it. The caller sets the lock timeout.
-func (s *Store) Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange, note func(contract json.RawMessage) error) error {
+// Switch makes the view read c.To. An existing view keeps its options, owner, grants, comment and columns, and CREATE
+// OR REPLACE VIEW is the last statement: note writes the contract as it is then before it. The caller sets the lock
+// timeout.
+func (s *Store) Switch(ctx context.Context, tx *pg.Tx, c job.ViewChange,
+	note func(contract json.RawMessage) error,
+) error {
 	err := s.switchView(ctx, tx, c, func(contract *Contract) error {
 		text, err := json.Marshal(contract)
 		if err != nil {
@@ -86,14 +89,18 @@ func (s *Store) switchView(ctx context.Context, pgTx *pg.Tx, c job.ViewChange, n
 
 // replace rewrites an existing view.
 func replace(
-	ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, current *viewFacts, candidate []Column, text string, spec []Grant,
+	ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, current *viewFacts, candidate []Column,
+	text string, spec []Grant,
 	note func(*Contract) error,
 ) (*Contract, error) {
 	columns, body, err := before.body(text, candidate)
 	if err != nil {
 		return nil, err
 	}
-	after := &Contract{Columns: columns, Options: current.Options, Owner: current.Owner, Comment: current.Comment, Spec: spec}
+	after := &Contract{
+		Columns: columns, Options: current.Options, Owner: current.Owner, Comment: current.Comment,
+		Spec: spec,
+	}
 	seen, err := readThrough(ctx, tx, current.OID)
 	if err != nil {
 		return nil, err
@@ -110,7 +117,8 @@ func replace(
 	if err := note(after); err != nil {
 		return nil, err
 	}
-	sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pg.Ident(c.View.Schema, c.View.Name), withOptions(current.Options), body)
+	sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pg.Ident(c.View.Schema, c.View.Name),
+		withOptions(current.Options), body)
 	if err := pg.One(ctx, tx, sql); err != nil {
 		return nil, refused(err)
 	}
@@ -118,7 +126,9 @@ func replace(
 }
 
 // create makes the view: the first time, or again from the contract when somebody dropped it.
-func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, candidate []Column, text string, spec []Grant) (*Contract, error) {
+func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, candidate []Column, text string,
+	spec []Grant,
+) (*Contract, error) {
 	again := before != nil
 	if !again {
 		before = &Contract{Comment: fmt.Sprintf("Serving view of job %s. kappactl switches it between versions: read it, do not replace it.", c.To.Job)}
@@ -128,7 +138,8 @@ func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, 
 		return nil, err
 	}
 	view := pg.Ident(c.View.Schema, c.View.Name)
-	if err := pg.One(ctx, tx, fmt.Sprintf("CREATE VIEW %s%s AS\n%s", view, withOptions(before.Options), body)); err != nil {
+	if err := pg.One(ctx, tx, fmt.Sprintf("CREATE VIEW %s%s AS\n%s", view, withOptions(before.Options),
+		body)); err != nil {
 		return nil, refused(err)
 	}
 	kept := without(before.Grants, without(without(before.Spec, spec), before.Stood))
@@ -142,7 +153,10 @@ func create(ctx context.Context, tx pgx.Tx, c job.ViewChange, before *Contract, 
 	if err != nil {
 		return nil, err
 	}
-	after := &Contract{Options: current.Options, Owner: current.Owner, Comment: current.Comment, Spec: spec, Stood: both(before.Stood, spec)}
+	after := &Contract{
+		Options: current.Options, Owner: current.Owner, Comment: current.Comment, Spec: spec,
+		Stood: both(before.Stood, spec),
+	}
 	if after.Grants, err = readGrants(ctx, tx, current.OID); err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ import (
 // fillfactor leaves room on each page for the next state of a row, so that updates stay on it.
 const fillfactor = 75
 
-// Create makes the version's table, without an index, and proves that the SELECT over it is valid and fits the contract of
-// the job's readers. Of mode lambda it makes the batch table with generation 0 and the pointer to it as well. A relation of
-// one of these names that this version did not make is refused.
+// Create makes the version's table, without an index, and proves that the SELECT over it is valid and fits the contract
+// of the job's readers. Of mode lambda it makes the batch table with generation 0 and the pointer to it as well. A
+// relation of one of these names that this version did not make is refused.
 func (s *Store) Create(ctx context.Context, db pg.DB, v job.Version) error {
 	if err := checkLayout(v); err != nil {
 		return err
@@ -60,8 +60,8 @@ func createTables(ctx context.Context, db pg.DB, v job.Version) error {
 	return nil
 }
 
-// tableDefinition is the DDL of the version's table. A table of mode lambda is not truncated by VACUUM, which would lock
-// readers out: old epochs are deleted from it.
+// tableDefinition is the DDL of the version's table. A table of mode lambda is not truncated by VACUUM, which would
+// lock readers out: old epochs are deleted from it.
 func tableDefinition(v job.Version) string {
 	columns, options := storedColumns(v.Layout), fmt.Sprintf("fillfactor = %d", fillfactor)
 	if v.Layout.Lambda {
@@ -128,8 +128,8 @@ func readTable(ctx context.Context, db pg.DB, schema, name string) (*tableFacts,
 	return t, nil
 }
 
-// ownTables reports whether the version's tables are there, which are made together; what else has one of their names is
-// refused.
+// ownTables reports whether the version's tables are there, which are made together; what else has one of their names
+// is refused.
 func ownTables(ctx context.Context, db pg.DB, v job.Version) (bool, error) {
 	t, err := readTable(ctx, db, v.Schema, v.Table())
 	if err != nil {
@@ -147,7 +147,8 @@ func ownTables(ctx context.Context, db pg.DB, v job.Version) (bool, error) {
 
 func foreign(v job.Version, name string) error {
 	return notOurs(
-		fmt.Sprintf("%s exists and was not made for %s: its comment or columns are not what kappactl writes", qualified(v.Schema, name), v.Ref),
+		fmt.Sprintf("%s exists and was not made for %s: its comment or columns are not what kappactl writes",
+			qualified(v.Schema, name), v.Ref),
 		"rename or drop that relation, or give the job another name")
 }
 

@@ -61,8 +61,8 @@ func (t *taking) read(ctx context.Context) (err error) {
 	return err
 }
 
-// replaceTable renames the relation and makes the view. Definitions of other views are read under its lock, with every name in
-// them written out, and run again when that name is the view's.
+// replaceTable renames the relation and makes the view. Definitions of other views are read under its lock, with every
+// name in them written out, and run again when that name is the view's.
 func (t *taking) replaceTable(ctx context.Context) error {
 	if t.a.Kind == "table" || t.a.Kind == "partitioned table" {
 		if err := t.run(ctx, "LOCK TABLE "+t.view+" IN ACCESS EXCLUSIVE MODE"); err != nil {
@@ -77,18 +77,22 @@ func (t *taking) replaceTable(ctx context.Context) error {
 		}
 	}
 	rename := "ALTER TABLE " + t.view + " RENAME TO " + pgIdent(t.a.To.Table())
-	if err := t.run(ctx, rename, "CREATE VIEW "+t.view+" AS\n"+t.text, "ALTER VIEW "+t.view+" OWNER TO "+pgIdent(t.a.Owner)); err != nil {
+	if err := t.run(ctx, rename, "CREATE VIEW "+t.view+" AS\n"+t.text,
+		"ALTER VIEW "+t.view+" OWNER TO "+pgIdent(t.a.Owner)); err != nil {
 		return err
 	}
 	if err := t.dress(ctx, t.a.View); err != nil {
 		return err
 	}
 	for _, f := range t.follow {
-		sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pgx.Identifier{f.Schema, f.Name}.Sanitize(), withOptions(f.options), f.definition)
+		sql := fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS\n%s", pgx.Identifier{f.Schema, f.Name}.Sanitize(),
+			withOptions(f.options), f.definition)
 		if err := t.run(ctx, sql); err != nil {
-			if code := pg.Code(err); pgerrcode.IsSyntaxErrororAccessRuleViolation(code) || code == pgerrcode.FeatureNotSupported || code == pgerrcode.InvalidParameterValue {
+			if code := pg.Code(err); pgerrcode.IsSyntaxErrororAccessRuleViolation(code) ||
+				code == pgerrcode.FeatureNotSupported || code == pgerrcode.InvalidParameterValue {
 				return &job.Refusal{
-					Code: job.ExitConflict, Err: err, Cause: fmt.Sprintf("view %s cannot read a view in place of the table: %v", f.view(), err),
+					Code: job.ExitConflict, Err: err, Cause: fmt.Sprintf("view %s cannot read a view in place of the table: %v",
+						f.view(), err),
 					Next: "drop or change that view, then adopt again",
 				}
 			}
@@ -104,7 +108,8 @@ func (t *taking) copyView(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = t.run(ctx, "CREATE VIEW "+t.table+withOptions(options)+" AS\n"+definition, "ALTER VIEW "+t.table+" OWNER TO "+pgIdent(t.a.Owner))
+	err = t.run(ctx, "CREATE VIEW "+t.table+withOptions(options)+" AS\n"+definition,
+		"ALTER VIEW "+t.table+" OWNER TO "+pgIdent(t.a.Owner))
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,9 @@ type through struct {
 	Guarded []string // tables with row level security that holds for the view's readers, qualified
 }
 
-// selectThrough finds the relations and columns for which PostgreSQL checks the rights of one role when a view is read: those that
-// the view names and, where that is a view with security_invoker, those behind it. Readers are the roles with a grant on any of
-// them that have all the rights.
+// selectThrough finds the relations and columns for which PostgreSQL checks the rights of one role when a view is read:
+// those that the view names and, where that is a view with security_invoker, those behind it. Readers are the roles
+// with a grant on any of them that have all the rights.
 const selectThrough = `WITH RECURSIVE reads AS (
 		SELECT d.refobjid AS oid, d.refobjsubid AS number
 		FROM pg_rewrite r JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
@@ -58,8 +58,9 @@ func readThrough(ctx context.Context, tx queryer, oid int64) (through, error) {
 	return out, nil
 }
 
-// keepsRowsHidden refuses a flip from tables with row level security to one without: readers would see the rows that it hides.
-// The rights of a view's owner, who is the tables' too, pass row level security: it holds where readers' rights are checked.
+// keepsRowsHidden refuses a flip from tables with row level security to one without: readers would see the rows that it
+// hides. The rights of a view's owner, who is the tables' too, pass row level security: it holds where readers' rights
+// are checked.
 func (c *Contract) keepsRowsHidden(ctx context.Context, tx queryer, change job.ViewChange, before through) error {
 	if !c.invoker() || len(before.Guarded) == 0 {
 		return nil
@@ -83,8 +84,8 @@ func (c *Contract) keepsRowsHidden(ctx context.Context, tx queryer, change job.V
 	return nil
 }
 
-// opened are the roles that read the version's table from now on: of those that the view needs, the ones that could read through
-// it before, and the ones that the job file names for the first time.
+// opened are the roles that read the version's table from now on: of those that the view needs, the ones that could
+// read through it before, and the ones that the job file names for the first time.
 func (c *Contract) opened(before []string, named []Grant) []string {
 	if !c.invoker() {
 		return slices.DeleteFunc([]string{c.Owner}, func(role string) bool { return !slices.Contains(before, role) })

@@ -25,7 +25,10 @@ type viewFacts struct {
 }
 
 func readView(ctx context.Context, tx queryer, c job.ViewChange) (*viewFacts, error) {
-	rows, err := tx.Query(ctx, selectView, pgx.NamedArgs{"schema": c.View.Schema, "name": c.View.Name, "job": string(c.To.Job)})
+	rows, err := tx.Query(ctx, selectView, pgx.NamedArgs{
+		"schema": c.View.Schema, "name": c.View.Name,
+		"job": string(c.To.Job),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the view: %w", err)
 	}
@@ -60,11 +63,14 @@ func (v *viewFacts) refuse(name job.ViewName, role string, contract *Contract) e
 	ident := pgx.Identifier{name.Schema, name.Name}.Sanitize()
 	switch {
 	case contract == nil || v.Kind != "v":
-		return notOurs(fmt.Sprintf("%s exists and is not a view of this job", ident), "set serve.view to another name, or rename what is there")
+		return notOurs(fmt.Sprintf("%s exists and is not a view of this job", ident),
+			"set serve.view to another name, or rename what is there")
 	case !v.ReadsJob:
-		return notOurs(fmt.Sprintf("%s was replaced by hand: it reads no version of this job", ident), "rename or drop that view; the next try makes it again")
+		return notOurs(fmt.Sprintf("%s was replaced by hand: it reads no version of this job", ident),
+			"rename or drop that view; the next try makes it again")
 	case !sameColumns(v.columns, contract.Columns):
-		return notOurs(fmt.Sprintf("the columns of %s were changed by hand", ident), "rename that view; the next try makes it again")
+		return notOurs(fmt.Sprintf("the columns of %s were changed by hand", ident),
+			"rename that view; the next try makes it again")
 	case !v.MayReplace:
 		return &job.Refusal{
 			Code:  job.ExitUnreachable,

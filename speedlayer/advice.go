@@ -38,7 +38,8 @@ func newAdvice(r *run) (*advice, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	a := &advice{
-		run: r, admin: admin, end: end, stop: stop, done: make(chan struct{}), given: make(chan struct{}, 1), next: map[job.Partition]int64{},
+		run: r, admin: admin, end: end, stop: stop, done: make(chan struct{}), given: make(chan struct{}, 1),
+		next: map[job.Partition]int64{},
 	}
 	go a.loop(ctx)
 	return a, nil

@@ -36,12 +36,13 @@ const cannotUseTyped = "typed columns cannot be used: their records are read fro
 
 // openTyped makes the reader of typed columns.
 func (w *worker) openTyped() (err error) {
-	w.typed, err = typed.NewReader(w.Pool, w.Shelf, w.spec.Source, w.decoder, w.fetcher.Rest, func(err error) { w.quiet.warn(cannotUseTyped, err) })
+	w.typed, err = typed.NewReader(w.Pool, w.Shelf, w.spec.Source, w.decoder, w.fetcher.Rest,
+		func(err error) { w.quiet.warn(cannotUseTyped, err) })
 	return err
 }
 
-// decoded answers a cursor of the segment from typed columns. They are not asked where single records are looked for, nor when the
-// replay does not read the archive.
+// decoded answers a cursor of the segment from typed columns. They are not asked where single records are looked for,
+// nor when the replay does not read the archive.
 func (s *stream) decoded(ctx context.Context, at kafka.Cursor) (chunk, bool, error) {
 	if policy := s.replayPolicy(); len(s.skip) > 0 || policy != archive.ArchiveFirst && policy != archive.ArchiveOnly {
 		return chunk{}, false, nil

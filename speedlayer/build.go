@@ -12,8 +12,8 @@ import (
 	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// sqlOpenBuilds are the generations that have segments to read and a place in the server's budget of replays. Replays of versions
-// come first, then the builds in the order in which they began.
+// sqlOpenBuilds are the generations that have segments to read and a place in the server's budget of replays. Replays
+// of versions come first, then the builds in the order in which they began.
 const sqlOpenBuilds = `
 WITH building AS (
      SELECT g.job, g.number, g.generation, row_number() OVER (ORDER BY g.started_at, g.job, g.number) AS place
@@ -74,8 +74,8 @@ func (r *run) builds(ctx context.Context) {
 	}
 }
 
-// build reads segments of one generation until none is left to read, or others come first. It is a run of its own, so that
-// it neither clears what is noted of the version's other work nor counts dead letters twice.
+// build reads segments of one generation until none is left to read, or others come first. It is a run of its own, so
+// that it neither clears what is noted of the version's other work nor counts dead letters twice.
 func (r *run) build(ctx context.Context, generation int) error {
 	if err := r.compile(ctx); err != nil {
 		return err

@@ -18,8 +18,9 @@ type share struct {
 	freeSince time.Time // since when partitions are without an owner although our share is full
 }
 
-// fair is this agent's share of a version's partitions. What is left when they are divided goes, one each, to the agents that come first
-// in an order that is another one for each version: so a thousand versions of one partition are shared, too.
+// fair is this agent's share of a version's partitions. What is left when they are divided goes, one each, to the
+// agents that come first in an order that is another one for each version: so a thousand versions of one partition are
+// shared, too.
 func fair(total int, agents []string, me string, ref job.Ref) int {
 	mine, before, listed := score(me, ref), 0, false
 	for _, id := range agents {
@@ -44,9 +45,9 @@ func score(agent string, ref job.Ref) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-// want says how many more partitions to claim (positive) or to give up (negative), given our fair share among so many agents, how many
-// are without an owner and how many we hold. Partitions that stay free for patience are taken beyond the share: the other agents may be
-// unable to.
+// want says how many more partitions to claim (positive) or to give up (negative), given our fair share among so many
+// agents, how many are without an owner and how many we hold. Partitions that stay free for patience are taken beyond
+// the share: the other agents may be unable to.
 func (s *share) want(now time.Time, patience time.Duration, agents, fair, free, mine int) int {
 	if agents != s.agents {
 		s.agents, s.extra = agents, 0
@@ -73,8 +74,8 @@ func (s *share) want(now time.Time, patience time.Duration, agents, fair, free, 
 	return free
 }
 
-// balance claims up to this agent's share of the partitions and gives up what is beyond it. looked is true when there was something new to
-// go by. Nothing is in flight here.
+// balance claims up to this agent's share of the partitions and gives up what is beyond it. looked is true when there
+// was something new to go by. Nothing is in flight here.
 func (l *live) balance(ctx context.Context) (looked bool, err error) {
 	s, ok, err := l.shares(ctx)
 	if err != nil || !ok {
@@ -150,8 +151,8 @@ func (l *live) lose(o *owned) {
 	l.log.Warn("a partition was taken over by another worker", "topic", o.partition.Topic, "partition", o.partition.ID)
 }
 
-// halt stops a partition whose row has a fault of this kind, until that is cleared there: a renewal that begins later finds it, or
-// answered does.
+// halt stops a partition whose row has a fault of this kind, until that is cleared there: a renewal that begins later
+// finds it, or answered does.
 func (l *live) halt(o *owned, kind job.FaultKind) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,8 +183,9 @@ func (l *live) giveUpAll(ctx context.Context) {
 	}
 }
 
-// renew reads what this run holds and prolongs the leases that are due. It runs beside the loop, so that a slow commit does not cost
-// them, and only when a look found a difference: what is as known is prolonged together with that of other versions.
+// renew reads what this run holds and prolongs the leases that are due. It runs beside the loop, so that a slow commit
+// does not cost them, and only when a look found a difference: what is as known is prolonged together with that of
+// other versions.
 func (l *live) renew(ctx context.Context) error {
 	l.mu.Lock()
 	l.renewed++
@@ -239,8 +241,8 @@ func (l *live) notice() {
 	}
 }
 
-// settleDoubt claims everything again after a COMMIT whose outcome is unknown: the claim waits for that transaction, and
-// the row it returns says whether it happened.
+// settleDoubt claims everything again after a COMMIT whose outcome is unknown: the claim waits for that transaction,
+// and the row it returns says whether it happened.
 func (l *live) settleDoubt(ctx context.Context) error {
 	held := claims{}
 	for p, o := range l.owned {

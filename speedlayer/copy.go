@@ -33,7 +33,8 @@ func (l *landing) copy(ctx context.Context, tx *pg.Tx, rows io.Reader) error {
 	return err
 }
 
-// copyRows gives COPY its rows and gives the connection up when it does not take a piece, or does not answer the last one, in time.
+// copyRows gives COPY its rows and gives the connection up when it does not take a piece, or does not answer the last
+// one, in time.
 type copyRows struct {
 	rows       io.Reader
 	hit        func(point string)
@@ -42,7 +43,8 @@ type copyRows struct {
 	pieces     int
 }
 
-// Read is called for the next piece when the connection has taken the one before; how long the query needs for it does not count.
+// Read is called for the next piece when the connection has taken the one before; how long the query needs for it does
+// not count.
 func (c *copyRows) Read(b []byte) (int, error) {
 	c.unanswered.Stop()
 	defer c.unanswered.Reset(c.within)

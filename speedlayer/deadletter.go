@@ -16,8 +16,8 @@ import (
 const (
 	maxPayload = 4 << 10 // bytes of a dead letter's value that are kept
 	maxLetter  = 1 << 10 // bytes of its key and of its detail
-	// keptLetters is of how many dead letters of a version and a reason key, value and detail are kept; of the others it is kept where
-	// they are.
+	// keptLetters is of how many dead letters of a version and a reason key, value and detail are kept; of the others it
+	// is kept where they are.
 	keptLetters = 1_000
 	// letterChunk is how many dead letters go into one statement.
 	letterChunk = 2_000
@@ -49,8 +49,8 @@ func newLetter(p job.Partition, rec *kgo.Record, r *format.Reject) letter {
 	}
 }
 
-// larder knows of how many dead letters of a version everything is kept. Guarded by mu. Agents count for themselves what they write
-// beside one another.
+// larder knows of how many dead letters of a version everything is kept. Guarded by mu. Agents count for themselves
+// what they write beside one another.
 type larder struct {
 	mu   sync.Mutex
 	kept map[string]int // by reason; nil: not read yet
@@ -164,9 +164,11 @@ func writeChunk(ctx context.Context, tx *pg.Tx, ref job.Ref, letters []letter) e
 		keys, payloads                [][]byte
 	)
 	for _, l := range letters {
-		ids, topics, partitions = append(ids, l.partition.TopicID.String()), append(topics, l.partition.Topic), append(partitions, l.partition.ID)
+		ids, topics, partitions = append(ids, l.partition.TopicID.String()), append(topics, l.partition.Topic),
+			append(partitions, l.partition.ID)
 		offsets, times, reasons = append(offsets, l.offset), append(times, l.time), append(reasons, l.reason)
-		details, keys, payloads, sizes = append(details, l.detail), append(keys, l.key), append(payloads, l.payload), append(sizes, l.size)
+		details, keys, payloads, sizes = append(details, l.detail), append(keys, l.key), append(payloads, l.payload),
+			append(sizes, l.size)
 	}
 	args := refArgs(ref)
 	args["topic_ids"], args["topics"], args["partitions"], args["offsets"] = ids, topics, partitions, offsets

@@ -12,8 +12,9 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 )
 
-// Direct is the positions of versions whose work writes their table itself, from the first record on: there are no segments, no
-// staging table and nothing to fill. Such a version's replay is over when its positions have passed the frozen ends.
+// Direct is the positions of versions whose work writes their table itself, from the first record on: there are no
+// segments, no staging table and nothing to fill. Such a version's replay is over when its positions have passed the
+// frozen ends.
 type Direct struct{}
 
 // Freeze writes the position rows. A partition that has one is left alone.
@@ -84,7 +85,8 @@ func (Direct) Remove(ctx context.Context, tx *pg.Tx, v job.Version) error {
 }
 
 const (
-	// sqlNextClaim is above every claim of the version that was ever given. It is read under the lock of the version's row.
+	// sqlNextClaim is above every claim of the version that was ever given. It is read under the lock of the version's
+	// row.
 	sqlNextClaim = `SELECT coalesce(max(claim), 0) + 1 FROM kappactl.position WHERE job = @job AND number = @number`
 	sqlOwn       = `
 UPDATE kappactl.position SET claim = @claim, owner = @owner, lease = clock_timestamp() + @lease::interval
@@ -106,9 +108,12 @@ UPDATE kappactl.position AS p SET next = f.next, records = p.records + f.next - 
    AND p.topic = f.topic AND p.partition = f.partition AND f.next > p.next AND p.fault IN ('', @program)`
 )
 
-// Take gives owner one share of a version's positions under a claim that fences every earlier owner of them: the partitions whose
-// number leaves share when divided by of. It waits for commits in flight, so the positions returned are final.
-func (Direct) Take(ctx context.Context, pool *pg.Pool, ref job.Ref, owner string, lease time.Duration, share, of int) (claim int64, owned []job.Owned, err error) {
+// Take gives owner one share of a version's positions under a claim that fences every earlier owner of them: the
+// partitions whose number leaves share when divided by of. It waits for commits in flight, so the positions returned
+// are final.
+func (Direct) Take(ctx context.Context, pool *pg.Pool, ref job.Ref, owner string, lease time.Duration, share,
+	of int,
+) (claim int64, owned []job.Owned, err error) {
 	args := refArgs(ref)
 	args["owner"], args["lease"], args["share"], args["of"] = owner, pg.Interval(lease), share, of
 	err = pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
@@ -140,7 +145,10 @@ func (Direct) Take(ctx context.Context, pool *pg.Pool, ref job.Ref, owner string
 			if err != nil {
 				return err
 			}
-			owned = append(owned, job.Owned{Partition: job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition}, Next: r.Next, FrozenEnd: r.FrozenEnd, Fault: job.FaultKind(r.Fault)})
+			owned = append(owned, job.Owned{
+				Partition: job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition},
+				Next:      r.Next, FrozenEnd: r.FrozenEnd, Fault: job.FaultKind(r.Fault),
+			})
 		}
 		return nil
 	})
@@ -151,7 +159,9 @@ func (Direct) Take(ctx context.Context, pool *pg.Pool, ref job.Ref, owner string
 }
 
 // Keep prolongs the lease and returns how many positions the claim still holds.
-func (Direct) Keep(ctx context.Context, db pg.DB, ref job.Ref, owner string, claim int64, lease time.Duration) (int, error) {
+func (Direct) Keep(ctx context.Context, db pg.DB, ref job.Ref, owner string, claim int64, lease time.Duration) (int,
+	error,
+) {
 	args := ownArgs(ref, owner, claim)
 	args["lease"] = pg.Interval(lease)
 	tag, err := db.Exec(ctx, sqlKeepOwn, args)
@@ -169,9 +179,11 @@ func (Direct) Free(ctx context.Context, db pg.DB, ref job.Ref, owner string, cla
 	return nil
 }
 
-// Fault notes a fault on a partition that a claim holds, or with a zero partition on all of them; job.FaultNone clears a
-// job.FaultProgram.
-func (Direct) Fault(ctx context.Context, db pg.DB, ref job.Ref, owner string, claim int64, on job.Partition, f job.Fault) error {
+// Fault notes a fault on a partition that a claim holds, or with a zero partition on all of them; job.FaultNone clears
+// a job.FaultProgram.
+func (Direct) Fault(ctx context.Context, db pg.DB, ref job.Ref, owner string, claim int64, on job.Partition,
+	f job.Fault,
+) error {
 	args := ownArgs(ref, owner, claim)
 	args["topic"], args["partition"] = on.Topic, on.ID
 	args["fault"], args["detail"], args["from"], args["to"] = string(f.Kind), printable(f.Detail), f.From, f.To
@@ -183,7 +195,9 @@ func (Direct) Fault(ctx context.Context, db pg.DB, ref job.Ref, owner string, cl
 }
 
 // MoveTo moves positions of a claim forward, never back.
-func (Direct) MoveTo(ctx context.Context, db pg.DB, ref job.Ref, owner string, claim int64, next map[job.Partition]int64) error {
+func (Direct) MoveTo(ctx context.Context, db pg.DB, ref job.Ref, owner string, claim int64,
+	next map[job.Partition]int64,
+) error {
 	args := ownArgs(ref, owner, claim)
 	var topics []string
 	var partitions []int32
@@ -191,15 +205,16 @@ func (Direct) MoveTo(ctx context.Context, db pg.DB, ref job.Ref, owner string, c
 	for p, n := range next {
 		topics, partitions, nexts = append(topics, p.Topic), append(partitions, p.ID), append(nexts, n)
 	}
-	args["topics"], args["partitions"], args["nexts"], args["program"] = topics, partitions, nexts, string(job.FaultProgram)
+	args["topics"], args["partitions"], args["nexts"], args["program"] = topics, partitions, nexts,
+		string(job.FaultProgram)
 	if _, err := db.Exec(ctx, sqlMoveOwn, args); err != nil {
 		return fmt.Errorf("move positions of %s: %w", ref, err)
 	}
 	return nil
 }
 
-// Trouble notes beside a version that work on it fails on an agent; a zero reason takes the note back. Notes are current for a few
-// seconds.
+// Trouble notes beside a version that work on it fails on an agent; a zero reason takes the note back. Notes are
+// current for a few seconds.
 func (Direct) Trouble(ctx context.Context, db pg.DB, ref job.Ref, agent string, why reason.Reason) error {
 	args, sql := refArgs(ref), sqlTroubleOver
 	args["agent"] = agent

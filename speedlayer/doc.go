@@ -13,13 +13,14 @@
 // commit moves the positions and merges the rows in the same transaction.
 //
 // Who may write. Segments and positions are owned by lease. Every claim raises the row's claim number and every write
-// repeats it, so a worker that was paused while its lease ran out changes nothing. The commit locks the position rows in
-// (topic id, partition) order, checks claim, next and hold on the locked rows, and rolls back when one differs. A COMMIT
-// whose outcome is unknown is decided by claiming again, which waits for that transaction, never by a plain read.
+// repeats it, so a worker that was paused while its lease ran out changes nothing. The commit locks the position rows
+// in (topic id, partition) order, checks claim, next and hold on the locked rows, and rolls back when one differs. A
+// COMMIT whose outcome is unknown is decided by claiming again, which waits for that transaction, never by a plain
+// read.
 //
-// What goes wrong. A broker or database that is away is waited for. A gap in the log, a topic that was recreated, a record that
-// the query cannot take are faults: written beside the position or segment, under the claim, for the controller to
-// judge; the other partitions go on.
+// What goes wrong. A broker or database that is away is waited for. A gap in the log, a topic that was recreated, a
+// record that the query cannot take are faults: written beside the position or segment, under the claim, for the
+// controller to judge; the other partitions go on.
 //
 // Store is the SQL over position, segment, dead_letter and staging; Engine is the work.
 package speedlayer

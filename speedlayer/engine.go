@@ -37,8 +37,8 @@ type Config struct {
 	Spill   int64         // bytes there that all queries together may take; default 10 GB each
 	Replays int           // versions that replay at once, over all agents; default 2
 	Workers int           // segments that this agent replays at once; default the CPUs
-	// Landings is how many of them write at once, each on a connection of its own: renewals of leases need some that are left over.
-	// Default 16.
+	// Landings is how many of them write at once, each on a connection of its own: renewals of leases need some that are
+	// left over. Default 16.
 	Landings int
 	// Timeout bounds a statement of a commit and how long a commit in hand may take after a stop; default 30 s.
 	Timeout time.Duration
@@ -65,8 +65,8 @@ type Engine struct {
 	looks    looks
 	tails    *tails
 
-	// For tests of this package: at is called at every fault point, beside faultpoint.Hit; most bounds the records of a live batch; unpacked is how many bytes a
-	// segment's records may have before it is split.
+	// For tests of this package: at is called at every fault point, beside faultpoint.Hit; most bounds the records of a
+	// live batch; unpacked is how many bytes a segment's records may have before it is split.
 	at        func(point string)
 	unpacked  int
 	strained  func(strain) strain // what the database is taken to do, of what it does
@@ -94,8 +94,8 @@ func New(d Deps, c Config) *Engine {
 	return e
 }
 
-// sessionMemory is one query session's share: 40 % over the workers' sessions and that of one live version, and never so little that
-// the engine cannot start.
+// sessionMemory is one query session's share: 40 % over the workers' sessions and that of one live version, and never
+// so little that the engine cannot start.
 func (e *Engine) sessionMemory() int64 {
 	return max(e.config.Memory*4/10/int64(e.config.Workers+1), 64<<20)
 }
@@ -109,8 +109,9 @@ func (e *Engine) session() query.Config {
 	return c
 }
 
-// followSession bounds the query session of a live version: as one of the sessions, and less where many are followed. They share 40 %
-// of the memory, and what one session may spill. What a session cannot hold it spills, and a batch that does not fit is made smaller.
+// followSession bounds the query session of a live version: as one of the sessions, and less where many are followed.
+// They share 40 % of the memory, and what one session may spill. What a session cannot hold it spills, and a batch that
+// does not fit is made smaller.
 func (e *Engine) followSession() query.Config {
 	c, follows := e.session(), max(e.follows.Load(), 1)
 	c.Memory = max(min(c.Memory, e.config.Memory*4/10/follows), 64<<20)
@@ -120,26 +121,29 @@ func (e *Engine) followSession() query.Config {
 	return c
 }
 
-// fetchMemory bounds what a live version holds of records that are not committed yet: a tenth of the memory, less when more than
-// four versions share 40 % of it.
+// fetchMemory bounds what a live version holds of records that are not committed yet: a tenth of the memory, less when
+// more than four versions share 40 % of it.
 func (e *Engine) fetchMemory() int {
 	share := min(e.config.Memory/10, e.config.Memory*4/10/max(e.follows.Load(), 1))
 	return int(min(max(share, 4<<20), 64<<20))
 }
 
-// followFetches bounds what the fetcher of a live version asks for and holds: about half as much again, while what came before waits
-// for its commit.
+// followFetches bounds what the fetcher of a live version asks for and holds: about half as much again, while what came
+// before waits for its commit.
 func (e *Engine) followFetches(wait time.Duration) kafka.FetchConfig {
 	memory := e.fetchMemory()
 	answer := min(memory/2, 32<<20)
 	return kafka.FetchConfig{MaxWait: wait, MaxBytes: int32(answer / 2), MaxAnswer: answer, MaxUnpacked: min(answer, 8<<20)} //nolint:gosec // at most 16 MiB
 }
 
-// replayFetches bounds what the fetcher of a replay worker asks for. A worker has about eight answers in its hands, from the one that
-// is asked for ahead to the batches that wait for the statement.
+// replayFetches bounds what the fetcher of a replay worker asks for. A worker has about eight answers in its hands,
+// from the one that is asked for ahead to the batches that wait for the statement.
 func (e *Engine) replayFetches() kafka.FetchConfig {
 	share := e.config.Memory * 4 / 10 / int64(e.config.Workers) / 8
-	return kafka.FetchConfig{MaxPartitionBytes: fetchBytes, MaxBytes: fetchBytes, MaxUnpacked: int(min(max(share, fetchBytes), 8<<20))}
+	return kafka.FetchConfig{
+		MaxPartitionBytes: fetchBytes, MaxBytes: fetchBytes,
+		MaxUnpacked: int(min(max(share, fetchBytes), 8<<20)),
+	}
 }
 
 // tick is how often the version row is read and leases are renewed.
@@ -150,11 +154,12 @@ func (e *Engine) tick() time.Duration {
 // look is how often the phase is read where its change is waited for.
 func (e *Engine) look() time.Duration { return min(e.tick(), 100*time.Millisecond) }
 
-// idle is how long a transaction of ours may do nothing: a process that is frozen in one keeps its rows from others, and
-// after the lease they are no longer its own.
+// idle is how long a transaction of ours may do nothing: a process that is frozen in one keeps its rows from others,
+// and after the lease they are no longer its own.
 func (e *Engine) idle() time.Duration { return max(e.config.Lease, time.Second) }
 
-// living returns the agents to share the work with; none when they cannot be read: then we give no work to another agent.
+// living returns the agents to share the work with; none when they cannot be read: then we give no work to another
+// agent.
 func (e *Engine) living(ctx context.Context) []string {
 	if e.Living == nil {
 		return []string{e.Agent}

@@ -53,7 +53,8 @@ var errFenced = errors.New("the claim was lost to another worker")
 // errUntaken ends the context of a COPY that is given up.
 var errUntaken = errors.New("PostgreSQL did not take the rows of a COPY in time")
 
-// untakenError is such a COPY. As with any other statement that did not end in time, the server may be gone, or less at once may pass.
+// untakenError is such a COPY. As with any other statement that did not end in time, the server may be gone, or less at
+// once may pass.
 type untakenError struct {
 	within time.Duration
 	err    error // of the connection: how it ended says nothing to a reader

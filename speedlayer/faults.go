@@ -27,7 +27,8 @@ func (l *live) writeFaults(ctx context.Context) error {
 		l.halt(o, o.fault.Kind)
 		if written {
 			l.Metrics.Faults.Add(1)
-			l.log.Error("a partition cannot go on", "topic", o.partition.Topic, "partition", o.partition.ID, "fault", o.fault.Kind, "detail", o.fault.Detail)
+			l.log.Error("a partition cannot go on", "topic", o.partition.Topic, "partition", o.partition.ID, "fault",
+				o.fault.Kind, "detail", o.fault.Detail)
 		}
 	}
 	return all
@@ -45,7 +46,8 @@ func (l *live) endFaults(ctx context.Context) error {
 		case err != nil:
 			all = errors.Join(all, err)
 		case ended:
-			l.log.Info("a partition goes on: what it lacked is there again", "topic", o.partition.Topic, "partition", o.partition.ID)
+			l.log.Info("a partition goes on: what it lacked is there again", "topic", o.partition.Topic, "partition",
+				o.partition.ID)
 			o.goOn(next, epoch)
 		}
 	}

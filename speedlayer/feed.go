@@ -48,8 +48,8 @@ func (f *feed) Record() arrow.RecordBatch { return f.current }
 // Err is the error that ended the feed early.
 func (f *feed) Err() error { return f.err }
 
-// drain takes what the statement left unread: an engine that sees that no row can pass does not read its input, but every
-// record is judged.
+// drain takes what the statement left unread: an engine that sees that no row can pass does not read its input, but
+// every record is judged.
 func (f *feed) drain() error {
 	for f.Next() {
 	}

@@ -16,14 +16,16 @@ import (
 
 const cannotFetch = "the broker does not answer a fetch"
 
-// fetchBytes is the size of one fetch request of a replay worker: more costs memory, above all unpacked, and gains little.
+// fetchBytes is the size of one fetch request of a replay worker: more costs memory, above all unpacked, and gains
+// little.
 const fetchBytes = 1 << 20
 
-// maxUnpacked is how many bytes a segment's records may have; a larger one is split where it has got to. Typed columns are no records.
+// maxUnpacked is how many bytes a segment's records may have; a larger one is split where it has got to. Typed columns
+// are no records.
 const maxUnpacked = 256 << 20
 
-// maxReading is for how long a segment is read at most: one that is throttled is split where it has got to, so that its transaction,
-// which may be open since its first row, does not wait for a slow reader.
+// maxReading is for how long a segment is read at most: one that is throttled is split where it has got to, so that its
+// transaction, which may be open since its first row, does not wait for a slow reader.
 const maxReading = time.Minute
 
 // chunk is the part of a fetch that belongs to the segment.
@@ -35,10 +37,12 @@ type chunk struct {
 	typed   *typed.Chunk // what is decoded already; records are then those that the decoder is to reject again. nil: nothing is
 }
 
-// fetch reads a segment from its start to its end by position and hands each piece to out. It ends early when done returns true or
-// when the records turn out to be more than a segment should hold. decoded is asked for each piece first; false: it does not have it.
+// fetch reads a segment from its start to its end by position and hands each piece to out. It ends early when done
+// returns true or when the records turn out to be more than a segment should hold. decoded is asked for each piece
+// first; false: it does not have it.
 func (w *worker) fetch(
-	ctx context.Context, g segment, decoded func(context.Context, kafka.Cursor) (chunk, bool, error), done func() bool, out func(chunk) error,
+	ctx context.Context, g segment, decoded func(context.Context, kafka.Cursor) (chunk, bool, error), done func() bool,
+	out func(chunk) error,
 ) error {
 	at := kafka.Cursor{Partition: g.partition, Next: g.FromOffset, LeaderEpoch: g.LeaderEpoch, Known: g.ToOffset}
 	began, answered := w.Now(), w.Now()
@@ -56,7 +60,8 @@ func (w *worker) fetch(
 		}
 		return out(c)
 	}
-	for at.Next < g.ToOffset && unpacked < w.unpacked && !done() && (at.Next == g.FromOffset || w.Now().Sub(began) < maxReading) {
+	for at.Next < g.ToOffset && unpacked < w.unpacked && !done() &&
+		(at.Next == g.FromOffset || w.Now().Sub(began) < maxReading) {
 		c, ok, err := decoded(ctx, at)
 		if err == nil && ok {
 			err = hand(c)
@@ -133,8 +138,9 @@ func (w *worker) unanswered(ctx context.Context, g segment, f kafka.Fetched, ans
 	return nil
 }
 
-// missing are the offsets that a gap leaves the segment without. A log whose end was cut off still holds what lies before; where
-// retention took the start, what was read of the log has not landed and is lost with it, and what lies below kept is in the archive.
+// missing are the offsets that a gap leaves the segment without. A log whose end was cut off still holds what lies
+// before; where retention took the start, what was read of the log has not landed and is lost with it, and what lies
+// below kept is in the archive.
 func (g segment) missing(e *kafka.GapError, kept int64) (from, to int64) {
 	if e.Cut || e.Wanted > e.End {
 		return max(e.End, g.FromOffset), g.ToOffset

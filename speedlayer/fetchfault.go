@@ -37,8 +37,8 @@ func faultOf(err error, wanted int64) job.Fault {
 	return f
 }
 
-// passing reports whether a fault describes the brokers' present answer. It ends when that answer changes; every other fault ends when a person
-// says so.
+// passing reports whether a fault describes the brokers' present answer. It ends when that answer changes; every other
+// fault ends when a person says so.
 func passing(k job.FaultKind) bool { return k == job.FaultMissing || k == job.FaultRecreated }
 
 // passingKinds are the kinds for which passing is true, as SQL.

@@ -66,8 +66,9 @@ func (f *finder) within(
 	return blame(rest, fails, probe, func(rec *kgo.Record, err error) error { return found(rec, f.blamed(err)) })
 }
 
-// sift finds with one statement the records over which an expression of the query fails. The first that fails in an expression is
-// probed alone, for the reason, and for proof that it does. What the sieve does not find has to be searched for.
+// sift finds with one statement the records over which an expression of the query fails. The first that fails in an
+// expression is probed alone, for the reason, and for proof that it does. What the sieve does not find has to be
+// searched for.
 func (f *finder) sift(ctx context.Context, records []*kgo.Record) map[*kgo.Record]format.Reject {
 	byPlace := make(map[place]*kgo.Record, len(records))
 	for _, rec := range records {
@@ -91,7 +92,8 @@ func (f *finder) sift(ctx context.Context, records []*kgo.Record) map[*kgo.Recor
 			if ofData(err) {
 				first := f.blamed(err)
 				out[rec] = first
-				first.Detail = "as for " + offsetName(job.Partition{Topic: rec.Topic, ID: rec.Partition}, rec.Offset) + ": " + first.Detail
+				first.Detail = "as for " + offsetName(job.Partition{Topic: rec.Topic, ID: rec.Partition}, rec.Offset) + ": " +
+					first.Detail
 				why = &first
 			}
 			reasons[s.which] = why

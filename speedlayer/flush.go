@@ -190,7 +190,8 @@ func (l *live) compute(ctx context.Context, parts []part) (batch, error) {
 	records = l.withoutSkipped(parts, records, reject)
 	in := &feed{schema: l.batching.decoder.Schema(), pull: batches(l.batching.decoder, records, reject)}
 	defer in.Release()
-	err := l.query(ctx, l.batching.session, l.land, in, func(rows arrow.RecordBatch) error { return b.rows.add(l.layout, rows) })
+	err := l.query(ctx, l.batching.session, l.land, in,
+		func(rows arrow.RecordBatch) error { return b.rows.add(l.layout, rows) })
 	if err == nil {
 		err = in.drain()
 	}
@@ -201,7 +202,9 @@ func (l *live) compute(ctx context.Context, parts []part) (batch, error) {
 }
 
 // withoutSkipped leaves out the records that the query could not take and that are dead letters.
-func (l *live) withoutSkipped(parts []part, records []*kgo.Record, reject func(*kgo.Record, *format.Reject)) []*kgo.Record {
+func (l *live) withoutSkipped(parts []part, records []*kgo.Record,
+	reject func(*kgo.Record, *format.Reject),
+) []*kgo.Record {
 	skipping := false
 	for _, p := range parts {
 		skipping = skipping || len(l.skip[p.partition]) > 0

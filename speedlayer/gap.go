@@ -39,7 +39,8 @@ SELECT id, topic_id::text AS topic_id,
 	sqlGapBefore = `
 INSERT INTO kappactl.segment (job, number, topic_id, topic, partition, from_offset, to_offset, deadline, leader_epoch)
 SELECT job, number, topic_id, topic, partition, from_offset, @gone_from, deadline, leader_epoch FROM kappactl.segment WHERE id = @id`
-	// sqlGapTile represents the lost records: a segment that is done and has no rows, so that segments still tile the range.
+	// sqlGapTile represents the lost records: a segment that is done and has no rows, so that segments still tile the
+	// range.
 	sqlGapTile = `
 INSERT INTO kappactl.segment (job, number, topic_id, topic, partition, from_offset, to_offset, state, rows, leader_epoch, done_at)
 SELECT job, number, topic_id, topic, partition, @gone_from, @gone_to, 'done', 0, -1, clock_timestamp() FROM kappactl.segment WHERE id = @id`
@@ -56,10 +57,13 @@ ON CONFLICT (job, number, topic_id, partition, from_offset) DO UPDATE
        unprocessable = accepted_gap.unprocessable AND excluded.unprocessable`
 )
 
-// AcceptGap lets a version go on behind the offsets of a fault: those that the log no longer holds, or what cannot be processed. The
-// range must be that of the partition's fault, so that no other loss is accepted than the one that was shown; false says that it
-// is another. A single record becomes a dead letter, everything else is noted as an accepted gap; both in tx, with the position.
-func (Store) AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string, partition int32, gap job.Range, by string) (bool, error) {
+// AcceptGap lets a version go on behind the offsets of a fault: those that the log no longer holds, or what cannot be
+// processed. The range must be that of the partition's fault, so that no other loss is accepted than the one that was
+// shown; false says that it is another. A single record becomes a dead letter, everything else is noted as an accepted
+// gap; both in tx, with the position.
+func (Store) AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string, partition int32, gap job.Range,
+	by string,
+) (bool, error) {
 	args := refArgs(ref)
 	args["topic"], args["partition"], args["from"], args["to"], args["by"] = topic, partition, gap.From, gap.To, by
 	moved, err := pg.Structs[gapMoved](ctx, tx, sqlGapPosition, args)
@@ -78,16 +82,18 @@ func (Store) AcceptGap(ctx context.Context, tx *pg.Tx, ref job.Ref, topic string
 	if m := moved[0]; gap.Len() == 1 && !m.Replayed && m.Fault != string(job.FaultGap) {
 		return true, skip(ctx, tx, ref, args, m)
 	}
-	args["topic_id"], args["gap_from"], args["gap_to"], args["counted"] = moved[0].TopicID, gone.From, gone.To, moved[0].Counted
-	args["fault"], args["unprocessable"] = moved[0].Fault, []string{string(job.FaultTooLarge), string(job.FaultQuery), string(job.FaultRecord)}
+	args["topic_id"], args["gap_from"], args["gap_to"], args["counted"] = moved[0].TopicID, gone.From, gone.To,
+		moved[0].Counted
+	args["fault"], args["unprocessable"] = moved[0].Fault,
+		[]string{string(job.FaultTooLarge), string(job.FaultQuery), string(job.FaultRecord)}
 	if _, err := tx.Exec(ctx, sqlGapNote, args); err != nil {
 		return false, fmt.Errorf("note the gap %s/%d %s of %s: %w", topic, partition, gap, ref, err)
 	}
 	return true, nil
 }
 
-// gapMoved is one thing that was moved past a gap: a position, or a segment of a replay. Counted reports that what is gone had been
-// counted.
+// gapMoved is one thing that was moved past a gap: a position, or a segment of a replay. Counted reports that what is
+// gone had been counted.
 type gapMoved struct {
 	Replayed    bool
 	TopicID     string
@@ -107,7 +113,8 @@ WITH letter AS (
 UPDATE kappactl.position SET records = records + 1, dead_letters = dead_letters + 1
  WHERE job = @job AND number = @number AND topic_id = @topic_id::uuid AND partition = @partition`
 
-// skip writes the record that a position was moved behind as a dead letter. Its key and value are not at hand; the log has them.
+// skip writes the record that a position was moved behind as a dead letter. Its key and value are not at hand; the log
+// has them.
 func skip(ctx context.Context, tx *pg.Tx, ref job.Ref, args pgx.NamedArgs, m gapMoved) error {
 	args["topic_id"], args["reason"], args["detail"] = m.TopicID, reasonSkipped, m.FaultDetail
 	if _, err := tx.Exec(ctx, sqlSkipped, args); err != nil {
@@ -126,10 +133,12 @@ type gapSegment struct {
 	Fault      string
 }
 
-// acceptInReplay leaves out of a replay what is gone; the segment had landed nothing. Where retention took the log's start, that
-// is all of the segment below the gap's end, and the rest follows it; where the log's end was cut off, the rest lies before it;
-// around what cannot be processed there is a rest on both sides.
-func acceptInReplay(ctx context.Context, tx *pg.Tx, args pgx.NamedArgs, gap job.Range) (moved []gapMoved, gone job.Range, err error) {
+// acceptInReplay leaves out of a replay what is gone; the segment had landed nothing. Where retention took the log's
+// start, that is all of the segment below the gap's end, and the rest follows it; where the log's end was cut off, the
+// rest lies before it; around what cannot be processed there is a rest on both sides.
+func acceptInReplay(ctx context.Context, tx *pg.Tx, args pgx.NamedArgs, gap job.Range) (moved []gapMoved,
+	gone job.Range, err error,
+) {
 	found, err := pg.Structs[gapSegment](ctx, tx, sqlGapSegment, args)
 	if err != nil || len(found) == 0 {
 		return nil, gap, err
@@ -148,7 +157,8 @@ func acceptInReplay(ctx context.Context, tx *pg.Tx, args pgx.NamedArgs, gap job.
 	default:
 		steps = []string{sqlGapBefore, sqlGapTile, sqlGapRest}
 	}
-	args["id"], args["gone_from"], args["gone_to"], args["rest_from"], args["rest_to"] = g.ID, g.GoneFrom, g.GoneTo, rest.From, rest.To
+	args["id"], args["gone_from"], args["gone_to"], args["rest_from"], args["rest_to"] = g.ID, g.GoneFrom, g.GoneTo,
+		rest.From, rest.To
 	for _, sql := range steps {
 		if _, err := tx.Exec(ctx, sql, args); err != nil {
 			return nil, gap, err
@@ -174,8 +184,8 @@ UPDATE kappactl.segment
 RETURNING topic, partition`
 )
 
-// Retry clears the faults of a version, whatever they are, so that what they stopped is tried again: at once, or as soon as an agent
-// works on the version. It returns the partitions, in order.
+// Retry clears the faults of a version, whatever they are, so that what they stopped is tried again: at once, or as
+// soon as an agent works on the version. It returns the partitions, in order.
 func (Store) Retry(ctx context.Context, tx *pg.Tx, ref job.Ref) ([]string, error) {
 	type place struct {
 		Topic     string

@@ -21,14 +21,14 @@ SELECT topic_id::text, topic, partition, "offset", "offset" + 1
 ORDER BY topic, topic_id, partition, from_offset`
 )
 
-// PassedOver are the offsets that a person left out of a version because they cannot be processed, in order: its results hold
-// nothing of them, whether the records are there or not.
+// PassedOver are the offsets that a person left out of a version because they cannot be processed, in order: its
+// results hold nothing of them, whether the records are there or not.
 func (Store) PassedOver(ctx context.Context, db pg.DB, ref job.Ref) ([]job.PartitionRange, error) {
 	return ranges(ctx, db, ref, sqlPassedOver)
 }
 
-// Gaps are the accepted gaps of a version of which its results hold nothing, in order. Offsets that the log lost after the version
-// had counted them are none.
+// Gaps are the accepted gaps of a version of which its results hold nothing, in order. Offsets that the log lost after
+// the version had counted them are none.
 func (Store) Gaps(ctx context.Context, db pg.DB, ref job.Ref) ([]job.PartitionRange, error) {
 	return ranges(ctx, db, ref, sqlGaps)
 }
@@ -51,7 +51,8 @@ func ranges(ctx context.Context, db pg.DB, ref job.Ref, sql string) ([]job.Parti
 			return nil, fmt.Errorf("read accepted gaps of %s: %w", ref, err)
 		}
 		out[i] = job.PartitionRange{
-			Partition: job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition}, Range: job.Range{From: r.FromOffset, To: r.ToOffset},
+			Partition: job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition},
+			Range:     job.Range{From: r.FromOffset, To: r.ToOffset},
 		}
 	}
 	return out, nil

@@ -13,8 +13,9 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// landTimeout bounds the statements of a segment's transaction, of which COPY runs as long as the query gives rows (maxReading).
-// It does not end a COPY that waits for rows: see copyRows, and pg.EndStuck for a process that is frozen in one.
+// landTimeout bounds the statements of a segment's transaction, of which COPY runs as long as the query gives rows
+// (maxReading). It does not end a COPY that waits for rows: see copyRows, and pg.EndStuck for a process that is frozen
+// in one.
 const landTimeout = 2 * time.Minute
 
 // landing writes the rows of one segment to staging and marks it done, in one transaction, which begins with the first
@@ -143,7 +144,8 @@ func (l *landing) transact(ctx context.Context, rows io.Reader) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("stage segment %d of %s, %s %s: %w", l.segment.ID, l.ref, l.segment.partition, l.segment.span(), err)
+		return fmt.Errorf("stage segment %d of %s, %s %s: %w", l.segment.ID, l.ref, l.segment.partition, l.segment.span(),
+			err)
 	}
 	return nil
 }
@@ -168,13 +170,13 @@ func (l *landing) markDone(ctx context.Context, tx *pg.Tx) error {
 	return nil
 }
 
-// plainValues has values read and written as they are, whatever the role or the database has set: in Land's texts, and where a merge
-// goes by way of text.
+// plainValues has values read and written as they are, whatever the role or the database has set: in Land's texts, and
+// where a merge goes by way of text.
 const plainValues = `set_config('IntervalStyle', 'postgres', true), set_config('array_nulls', 'on', true),
        set_config('extra_float_digits', '1', true)`
 
-// setTimeouts bounds the statements of a transaction and how long it may stand idle, and sets plainValues; all of it ends with the
-// transaction.
+// setTimeouts bounds the statements of a transaction and how long it may stand idle, and sets plainValues; all of it
+// ends with the transaction.
 func setTimeouts(ctx context.Context, tx *pg.Tx, statement, idle time.Duration) error {
 	_, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', $1, true), set_config('idle_in_transaction_session_timeout', $2, true), `+plainValues,
 		fmt.Sprintf("%dms", statement.Milliseconds()), fmt.Sprintf("%dms", idle.Milliseconds()))

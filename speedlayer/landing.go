@@ -43,7 +43,8 @@ func texts(l job.Layout, batch arrow.RecordBatch) ([]array.StringLike, error) {
 	return out, nil
 }
 
-// checkKey returns an error for a row whose key is too long for an index. The text of a bytea is \x and two digits a byte.
+// checkKey returns an error for a row whose key is too long for an index. The text of a bytea is \x and two digits a
+// byte.
 func checkKey(columns []array.StringLike, keys []job.KeyColumn, row int) error {
 	n := 0
 	for i, c := range columns[:len(keys)] {
@@ -116,7 +117,8 @@ type table struct {
 // cellBytes is about what a value holds beside its text.
 const cellBytes = 24
 
-// newTable is a table for the rows of one live batch. It takes as much as the records may, and as much again while it is sent.
+// newTable is a table for the rows of one live batch. It takes as much as the records may, and as much again while it
+// is sent.
 func (e *Engine) newTable() *table { return &table{most: max(e.config.Memory/10, 16<<20)} }
 
 // add copies the rows of batch.
@@ -141,7 +143,10 @@ func (t *table) add(l job.Layout, batch arrow.RecordBatch) error {
 		}
 	}
 	if t.most > 0 && t.bytes > t.most {
-		return &query.ResourceError{Err: fmt.Errorf("the query gives more than %d bytes of rows at once", t.most), Costly: true}
+		return &query.ResourceError{
+			Err:    fmt.Errorf("the query gives more than %d bytes of rows at once", t.most),
+			Costly: true,
+		}
 	}
 	for i, c := range columns {
 		values := make([]string, n)
@@ -158,8 +163,9 @@ func (t *table) add(l job.Layout, batch arrow.RecordBatch) error {
 	return nil
 }
 
-// lost returns how many of the rows are missing in the version table after a merge that changed so many. Zero where that
-// cannot be told: rows of the latest of a key may be older than what is stored, and intervals of other texts are equal.
+// lost returns how many of the rows are missing in the version table after a merge that changed so many. Zero where
+// that cannot be told: rows of the latest of a key may be older than what is stored, and intervals of other texts are
+// equal.
 func (t *table) lost(l job.Layout, stored int64) int {
 	switch {
 	case stored >= int64(t.rows):

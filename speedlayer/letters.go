@@ -57,11 +57,15 @@ func (Store) DeadLetters(ctx context.Context, db pg.DB, ref job.Ref, limit int) 
 }
 
 // DeadLetterAt are the dead letters at one place: none or one, more only when the topic was made again.
-func (Store) DeadLetterAt(ctx context.Context, db pg.DB, ref job.Ref, topic string, partition int32, offset int64) ([]DeadLetter, error) {
+func (Store) DeadLetterAt(ctx context.Context, db pg.DB, ref job.Ref, topic string, partition int32,
+	offset int64,
+) ([]DeadLetter, error) {
 	return letters(ctx, db, ref, topic, partition, offset, 10)
 }
 
-func letters(ctx context.Context, db pg.DB, ref job.Ref, topic string, partition int32, offset int64, limit int) ([]DeadLetter, error) {
+func letters(ctx context.Context, db pg.DB, ref job.Ref, topic string, partition int32, offset int64,
+	limit int,
+) ([]DeadLetter, error) {
 	args := refArgs(ref)
 	args["topic"], args["partition"], args["offset"], args["limit"] = topic, partition, offset, limit
 	rows, err := pg.Structs[letterRow](ctx, db, sqlLetters, args)
@@ -77,8 +81,9 @@ func letters(ctx context.Context, db pg.DB, ref job.Ref, topic string, partition
 			return nil, fmt.Errorf("read dead letters of %s: %w", ref, err)
 		}
 		out[i] = DeadLetter{
-			Partition: job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition}, Offset: r.FromOffset, RecordTime: r.RecordTime,
-			Reason: r.Reason, Detail: r.Detail, Key: key, Payload: payload, Size: r.Size, At: r.At.UTC(),
+			Partition: job.Partition{Topic: r.Topic, TopicID: id, ID: r.Partition}, Offset: r.FromOffset,
+			RecordTime: r.RecordTime,
+			Reason:     r.Reason, Detail: r.Detail, Key: key, Payload: payload, Size: r.Size, At: r.At.UTC(),
 		}
 	}
 	return out, nil

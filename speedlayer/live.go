@@ -76,7 +76,8 @@ func (r *run) follow(ctx context.Context) error {
 	}
 	l := &live{
 		run: r, owned: map[job.Partition]*owned{}, skip: map[job.Partition]map[int64]format.Reject{},
-		limit: r.most, held: claims{}, agents: []string{r.Agent}, shunned: map[job.Partition]time.Time{}, differs: make(chan struct{}, 1),
+		limit: r.most, held: claims{}, agents: []string{r.Agent}, shunned: map[job.Partition]time.Time{},
+		differs: make(chan struct{}, 1),
 	}
 	l.follows.Add(1)
 	defer l.follows.Add(-1)
@@ -244,7 +245,8 @@ func (l *live) gather(ctx context.Context) {
 			l.hit(faultpoint.LiveFetched)
 		}
 		full := len(l.cursors()) < len(cursors)
-		if ctx.Err() != nil || full || l.anyHeld() || (!first.IsZero() && now.Sub(first) >= l.patience()) || (first.IsZero() && now.Sub(began) >= l.tick()) {
+		if ctx.Err() != nil || full || l.anyHeld() || (!first.IsZero() && now.Sub(first) >= l.patience()) ||
+			(first.IsZero() && now.Sub(began) >= l.tick()) {
 			return
 		}
 	}
@@ -268,7 +270,8 @@ func (l *live) cursors() []kafka.Cursor {
 }
 
 func (l *live) sorted() []*owned {
-	return slices.SortedFunc(maps.Values(l.owned), func(a, b *owned) int { return comparePartitions(a.partition, b.partition) })
+	return slices.SortedFunc(maps.Values(l.owned),
+		func(a, b *owned) int { return comparePartitions(a.partition, b.partition) })
 }
 
 func comparePartitions(a, b job.Partition) int {

@@ -19,8 +19,8 @@ type seen struct {
 	due    bool // a lease of ours has to be prolonged
 }
 
-// looks are the polls of all versions that an agent follows, sent together once a tick: one statement reads for all of them, and another prolongs
-// their leases.
+// looks are the polls of all versions that an agent follows, sent together once a tick: one statement reads for all of
+// them, and another prolongs their leases.
 type looks struct {
 	reads    *gather.Gather[job.Ref, seen]
 	renewals *gather.Gather[job.Ref, struct{}]
@@ -43,7 +43,8 @@ func newLooks(e *Engine) looks {
 	}
 }
 
-// beat is the time until the next of the moments, a tick apart, at which all versions look. One that is almost there is passed over.
+// beat is the time until the next of the moments, a tick apart, at which all versions look. One that is almost there is
+// passed over.
 func (e *Engine) beat() time.Duration {
 	tick := e.tick()
 	left := tick - time.Since(e.looks.began)%tick
@@ -64,8 +65,8 @@ func (l *live) nextDifference(ctx context.Context) error {
 	}
 }
 
-// attend finds out once a tick whether the version is still to be followed, for the loop how its partitions are shared, and for the
-// renewal whether there is something to do.
+// attend finds out once a tick whether the version is still to be followed, for the loop how its partitions are shared,
+// and for the renewal whether there is something to do.
 func (l *live) attend(ctx context.Context) error {
 	s, err := l.looks.reads.Put(ctx, l.ref)
 	if err != nil {

@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	// movedRows is up to how many staged rows all keys are looked at. Of more, a share of the keys of about as many rows is.
+	// movedRows is up to how many staged rows all keys are looked at. Of more, a share of the keys of about as many rows
+	// is.
 	movedRows = 200_000
 	// movedWithin is how long that may take; what takes longer stays unknown.
 	movedWithin = 20 * time.Second
 )
 
-// Moved counts the keys that the replay saw in more than one partition. exact is false when it goes by a share of the keys. Zero, and
-// exact, when that would take too long. It is asked between Fill and Seal, and only of job.Latest.
+// Moved counts the keys that the replay saw in more than one partition. exact is false when it goes by a share of the
+// keys. Zero, and exact, when that would take too long. It is asked between Fill and Seal, and only of job.Latest.
 func (Store) Moved(ctx context.Context, pool *pg.Pool, v job.Version) (keys int64, exact bool, err error) {
 	return countMoved(ctx, pool, v, movedRows)
 }

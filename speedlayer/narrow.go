@@ -15,9 +15,10 @@ import (
 	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// A batch that is too much at once, for the engine's memory, for its time or for one transaction, is made smaller, and so that one
-// partition's record does not stop the others: its partitions are committed one by one from there on, each with a limit of its own,
-// and behind those that had no part in it. A record that is too much alone becomes a dead letter.
+// A batch that is too much at once, for the engine's memory, for its time or for one transaction, is made smaller, and
+// so that one partition's record does not stop the others: its partitions are committed one by one from there on, each
+// with a limit of its own, and behind those that had no part in it. A record that is too much alone becomes a dead
+// letter.
 
 // narrowed is how a partition is read that was part of a batch that was too much.
 type narrowed struct {
@@ -36,7 +37,8 @@ func (o *owned) alone() bool { return o.until > o.next }
 // triesOfOne is how often one record may be too much before it is a dead letter.
 const triesOfOne = 3
 
-// nextBatch returns the partitions to commit next: of all partitions that may share a batch, else of the one that waited longest.
+// nextBatch returns the partitions to commit next: of all partitions that may share a batch, else of the one that
+// waited longest.
 func (l *live) nextBatch() []part {
 	now := l.Now()
 	var together, alone []*owned
@@ -86,9 +88,9 @@ func (l *live) tooMuch(parts []part, err error) error {
 	return nil
 }
 
-// refused isolates the partitions whose rows PostgreSQL does not take because of err, as a trigger or a policy on the version's table
-// may do: those of a batch are tried alone from there on, and one that is refused alone waits, longer each time, while the others
-// go on.
+// refused isolates the partitions whose rows PostgreSQL does not take because of err, as a trigger or a policy on the
+// version's table may do: those of a batch are tried alone from there on, and one that is refused alone waits, longer
+// each time, while the others go on.
 func (l *live) refused(ctx context.Context, parts []part, err error) {
 	l.Metrics.CommitRetries.Add(1)
 	for _, p := range parts {
@@ -133,5 +135,8 @@ func (l *live) widen(parts []part) {
 // tooExpensive is why a record that is too much alone is a dead letter.
 func tooExpensive(err *query.ResourceError) format.Reject {
 	cause, _, _ := strings.Cut(err.Error(), "\n")
-	return format.Reject{Reason: query.TooExpensive, Detail: fmt.Sprintf("the record alone needs more than the query may have (agent.memory): %s", cause)}
+	return format.Reject{
+		Reason: query.TooExpensive,
+		Detail: fmt.Sprintf("the record alone needs more than the query may have (agent.memory): %s", cause),
+	}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// A replay writes as fast as the database takes it, and others use that database. It goes easy when a commit takes long or when a
-// replica falls behind: then each worker reads one piece a second, so that it still comes to an end, until what it went easy for
-// is half of its limit again.
+// A replay writes as fast as the database takes it, and others use that database. It goes easy when a commit takes long
+// or when a replica falls behind: then each worker reads one piece a second, so that it still comes to an end, until
+// what it went easy for is half of its limit again.
 const (
 	slowCommit   = 500 * time.Millisecond
 	farReplica   = 10 * time.Second
@@ -29,8 +29,8 @@ VALUES (@job, @number, @agent, clock_timestamp(), @brake, @throttle, @rate)
 ON CONFLICT (job, number, agent) DO UPDATE SET at = excluded.at, brake = excluded.brake, broker_throttle = excluded.broker_throttle,
        bytes_per_second = excluded.bytes_per_second`
 	sqlPaceGone = `DELETE FROM kappactl.pace WHERE job = @job AND number = @number AND agent = @agent`
-	// sqlReplicas is the replica that is furthest behind. A subscriber of a logical slot is none: it may rightly confirm nothing of
-	// what a replay writes. To a role without pg_monitor it tells nothing: the columns are NULL then.
+	// sqlReplicas is the replica that is furthest behind. A subscriber of a logical slot is none: it may rightly confirm
+	// nothing of what a replay writes. To a role without pg_monitor it tells nothing: the columns are NULL then.
 	sqlReplicas = `
 SELECT coalesce(r.application_name, '') AS name, coalesce(extract(epoch FROM r.replay_lag), 0)::double precision AS seconds,
        coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), r.replay_lsn), 0)::bigint AS bytes
@@ -71,8 +71,8 @@ func brake(s strain, before string) string {
 	return ""
 }
 
-// pacer measures what slows a replay down on this agent and writes it where the status is read. The renewal loop owns it, but for
-// what is atomic.
+// pacer measures what slows a replay down on this agent and writes it where the status is read. The renewal loop owns
+// it, but for what is atomic.
 type pacer struct {
 	*run
 	target target
@@ -86,7 +86,8 @@ type pacer struct {
 	took   int64 // of read, at last
 }
 
-// note checks the database and writes what slows the replay down. workers share the time that brokers tell them to wait.
+// note checks the database and writes what slows the replay down. workers share the time that brokers tell them to
+// wait.
 func (p *pacer) note(ctx context.Context, workers int) error {
 	now := p.Now()
 	if !p.last.IsZero() && now.Sub(p.last) < time.Second {

@@ -48,8 +48,9 @@ func (o *owned) absorb(f kafka.Fetched) {
 	o.behind = f.LastStable - o.read
 }
 
-// stopAt makes hold the one that counts; nil: none does. What was read beyond it is let go, and read again when the hold is over: it
-// could fill the memory that other partitions need to come to theirs, and the barrier waits for them all.
+// stopAt makes hold the one that counts; nil: none does. What was read beyond it is let go, and read again when the
+// hold is over: it could fill the memory that other partitions need to come to theirs, and the barrier waits for them
+// all.
 func (o *owned) stopAt(hold *int64) {
 	o.hold = hold
 	if hold != nil {
@@ -57,8 +58,8 @@ func (o *owned) stopAt(hold *int64) {
 	}
 }
 
-// rewind makes next the committed position: what lies below is dropped; when the records in hand do not reach up to it, or
-// begin above it, reading restarts there.
+// rewind makes next the committed position: what lies below is dropped; when the records in hand do not reach up to it,
+// or begin above it, reading restarts there.
 func (o *owned) rewind(next int64) {
 	if next < o.next || next > o.read {
 		o.records, o.bytes, o.read, o.fault = nil, 0, next, job.Fault{}
@@ -79,8 +80,8 @@ func (o *owned) goOn(next int64, epoch int32) {
 	o.read, o.epoch = o.next, epoch
 }
 
-// cutAt drops the record at offset and everything after it: the partition ends there with a fault. It reports false when
-// it already ends before.
+// cutAt drops the record at offset and everything after it: the partition ends there with a fault. It reports false
+// when it already ends before.
 func (o *owned) cutAt(offset int64, f job.Fault) bool {
 	if offset >= o.read {
 		return false
@@ -110,9 +111,9 @@ func (o *owned) faulty() bool {
 	return !o.halted && o.fault.Kind != job.FaultNone && o.next == o.read
 }
 
-// fetchable reports whether more may be asked for: nothing is wrong, there is no hold at that offset and not more than bound is in
-// hand. A partition whose fault may end by itself is asked for as well: a gap does when the archive, where it is read, has the
-// offsets by then.
+// fetchable reports whether more may be asked for: nothing is wrong, there is no hold at that offset and not more than
+// bound is in hand. A partition whose fault may end by itself is asked for as well: a gap does when the archive, where
+// it is read, has the offsets by then.
 func (o *owned) fetchable(bound int, archived bool) bool {
 	if o.halted {
 		return passing(o.fault.Kind) || archived && o.fault.Kind == job.FaultGap
@@ -129,7 +130,8 @@ type part struct {
 }
 
 // cutBatch takes from every partition a first stretch of what is pending, at most limit records over all; the limit is
-// shared evenly as far as possible. A stretch that ends before the end of what is pending ends at the next record's offset.
+// shared evenly as far as possible. A stretch that ends before the end of what is pending ends at the next record's
+// offset.
 func cutBatch(all []*owned, limit int) []part {
 	var parts []part
 	left := 0

@@ -14,9 +14,11 @@ import (
 // errSlow ends a statement in which the engine works for too long without taking a batch or giving one.
 var errSlow = errors.New("the engine was at work for too long")
 
-// query runs a statement over in. The time that the engine takes from one batch, taken or given, to the next is bounded;
-// more is a *query.ResourceError. How long in and yield take does not count.
-func (r *run) query(ctx context.Context, s *query.Session, sql string, in *feed, yield func(arrow.RecordBatch) error) error {
+// query runs a statement over in. The time that the engine takes from one batch, taken or given, to the next is
+// bounded; more is a *query.ResourceError. How long in and yield take does not count.
+func (r *run) query(ctx context.Context, s *query.Session, sql string, in *feed,
+	yield func(arrow.RecordBatch) error,
+) error {
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	within := r.patience

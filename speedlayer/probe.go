@@ -13,8 +13,8 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 )
 
-// The reasons of dead letters that the query finds, beside those of package query's guards; those that decoding finds are in
-// package format.
+// The reasons of dead letters that the query finds, beside those of package query's guards; those that decoding finds
+// are in package format.
 const (
 	reasonKeyTooLong = query.KeyTooLong
 	reasonQuery      = query.QueryError
@@ -36,8 +36,8 @@ func (r *run) blamed(err error) format.Reject {
 	return format.Reject{Reason: reasonQuery, Detail: r.compiled.Explain(err)}
 }
 
-// probe runs the statement over records and drops its rows. A *dataError is an error that these records raise by themselves, in the
-// engine or when PostgreSQL reads their values; what is stored already does not count.
+// probe runs the statement over records and drops its rows. A *dataError is an error that these records raise by
+// themselves, in the engine or when PostgreSQL reads their values; what is stored already does not count.
 func (r *run) probe(ctx context.Context, s *query.Session, d *format.Decoder, records []*kgo.Record) error {
 	in := &feed{schema: d.Schema(), pull: batches(d, records, nil)}
 	defer in.Release()
@@ -75,8 +75,8 @@ func costly(err error) bool {
 	return errors.As(err, &resource) && resource.Costly
 }
 
-// blame halves records until those that fail alone are found. Only what fails takes for one is a failure of records; any
-// other error of probe, and one of found, ends the search.
+// blame halves records until those that fail alone are found. Only what fails takes for one is a failure of records;
+// any other error of probe, and one of found, ends the search.
 func blame[T any](records []T, fails func(error) bool, probe func([]T) error, found func(T, error) error) error {
 	if len(records) == 0 {
 		return nil

@@ -9,11 +9,13 @@ import (
 	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// A version for which there has been nothing to read for restAfter rests: its client, its query session and its decoder are let go, and
-// the end of its logs is watched for it together with that of others (tails). One that has just been taken up rests from the start.
+// A version for which there has been nothing to read for restAfter rests: its client, its query session and its decoder
+// are let go, and the end of its logs is watched for it together with that of others (tails). One that has just been
+// taken up rests from the start.
 const restAfter = 10 * time.Second
 
-// mayRest reports whether there is nothing to do but wait for records: all is read and committed, nothing is wrong and nothing is held.
+// mayRest reports whether there is nothing to do but wait for records: all is read and committed, nothing is wrong and
+// nothing is held.
 func (l *live) mayRest() bool {
 	if l.doubt || l.bed == nil && l.Now().Sub(l.active) < l.restAfter {
 		return false
@@ -60,7 +62,10 @@ func (l *live) lie() {
 	case l.bed != nil && l.bedMade == generation:
 		return
 	}
-	b := &bed{topics: l.spec.Source.Topics, marks: make(map[job.Partition]mark, len(l.owned)), wake: make(chan struct{}, 1)}
+	b := &bed{
+		topics: l.spec.Source.Topics, marks: make(map[job.Partition]mark, len(l.owned)),
+		wake: make(chan struct{}, 1),
+	}
 	for p, o := range l.owned {
 		b.marks[p] = mark{o.read, o.epoch}
 	}

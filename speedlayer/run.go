@@ -31,8 +31,8 @@ type run struct {
 	broken bool // the query could not be compiled the last time; owned by Run's goroutine
 }
 
-// Run does this agent's share of a version's work until the version asks for nothing more (paused, retiring, ended: nil)
-// or ctx is done (nil). The commit in hand is finished and the claims are released before it returns. A broker or
+// Run does this agent's share of a version's work until the version asks for nothing more (paused, retiring, ended:
+// nil) or ctx is done (nil). The commit in hand is finished and the claims are released before it returns. A broker or
 // database that is away is waited for; an error is one that trying again does not cure.
 func (e *Engine) Run(ctx context.Context, ref job.Ref) error {
 	log := e.Log.With("job", ref.Job, "version", ref.Number.String())
@@ -175,7 +175,9 @@ func (r *run) during(ctx context.Context, m mode, often time.Duration, renew, wo
 
 // while runs work until still returns false; it is asked at the given interval. renew runs once a tick beside it. work
 // returns nil when its ctx is done and an error only when going on makes no sense.
-func (r *run) while(ctx context.Context, still func(context.Context) (bool, error), often time.Duration, renew, work func(context.Context) error) error {
+func (r *run) while(ctx context.Context, still func(context.Context) (bool, error), often time.Duration, renew,
+	work func(context.Context) error,
+) error {
 	g, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

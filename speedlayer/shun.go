@@ -11,9 +11,9 @@ import (
 	"github.com/kappactl/kappactl/internal/kafka"
 )
 
-// An agent may reach PostgreSQL and not the brokers, or not one of them: its leases are renewed, so no other agent takes over what it cannot
-// read. Beside other agents it gives such claims up after unreadAfter leases, and leaves them to the others for shunnedFor leases at
-// least, until a broker answers it.
+// An agent may reach PostgreSQL and not the brokers, or not one of them: its leases are renewed, so no other agent
+// takes over what it cannot read. Beside other agents it gives such claims up after unreadAfter leases, and leaves them
+// to the others for shunnedFor leases at least, until a broker answers it.
 const (
 	unreadAfter = 2
 	shunnedFor  = 3

@@ -20,9 +20,9 @@ const (
 	mostAttempts = 5
 )
 
-// sift reads a segment whose statement failed because of its records, or as too much, again, in batches held in memory, and halves only a batch that fails, until
-// the records to blame are found: they are dead letters, and the segment is replayed without them. When every batch passes
-// alone, or the rest fails without them too, the segment is halved.
+// sift reads a segment whose statement failed because of its records, or as too much, again, in batches held in memory,
+// and halves only a batch that fails, until the records to blame are found: they are dead letters, and the segment is
+// replayed without them. When every batch passes alone, or the rest fails without them too, the segment is halved.
 func (w *worker) sift(ctx context.Context, g segment, cause error) error {
 	skip := map[int64]format.Reject{}
 	fails := ofData
@@ -86,8 +86,11 @@ func (w *worker) probeAll(
 	return reached, w.finder.within(ctx, held, fails, found)
 }
 
-// batches decodes records held in memory as the source of a feed. Records that are rejected go to reject, which may be nil.
-func batches(d *format.Decoder, records []*kgo.Record, reject func(*kgo.Record, *format.Reject)) func() (arrow.RecordBatch, error) {
+// batches decodes records held in memory as the source of a feed. Records that are rejected go to reject, which may be
+// nil.
+func batches(d *format.Decoder, records []*kgo.Record,
+	reject func(*kgo.Record, *format.Reject),
+) func() (arrow.RecordBatch, error) {
 	if d.Len() > 0 { // of an attempt that was given up
 		d.Take().Release()
 	}

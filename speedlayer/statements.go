@@ -11,5 +11,6 @@ func (Store) Rebuild(v job.Version) []string {
 	return fillSteps(v)
 }
 
-// StagingColumn is the column of a staging table that says which segment a row is of; the columns of StagedColumns follow.
+// StagingColumn is the column of a staging table that says which segment a row is of; the columns of StagedColumns
+// follow.
 const StagingColumn = segmentColumn

@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// Store is the SQL over the tables that speedlayer writes. It holds nothing; its methods take the transaction or pool to
-// work in. It satisfies reprocess.Replays and reprocess.Positions.
+// Store is the SQL over the tables that speedlayer writes. It holds nothing; its methods take the transaction or pool
+// to work in. It satisfies reprocess.Replays and reprocess.Positions.
 type Store struct{}
 
 const sqlPositions = sqlPositionRows + `
@@ -121,9 +121,9 @@ DELETE FROM kappactl.dead_letter d USING kappactl.version v
 const sqlBuilds = `
 SELECT generation FROM kappactl.generation WHERE job = @job AND number = @number AND generation > 0 AND dropped_at IS NULL ORDER BY 1`
 
-// Remove deletes the positions, segments and staging tables of a version, and keeps its accepted gaps, and its dead letters for
-// lettersStay. Those of versions that ended earlier are deleted.
-// A commit in flight is waited for; a worker that comes later finds that its claims are gone.
+// Remove deletes the positions, segments and staging tables of a version, and keeps its accepted gaps, and its dead
+// letters for lettersStay. Those of versions that ended earlier are deleted. A commit in flight is waited for; a worker
+// that comes later finds that its claims are gone.
 func (Store) Remove(ctx context.Context, tx *pg.Tx, v job.Version) error {
 	if err := lockPositions(ctx, tx, v.Ref); err != nil {
 		return err
@@ -158,8 +158,8 @@ func lockPositions(ctx context.Context, db pg.DB, ref job.Ref) error {
 }
 
 const (
-	// sqlLockVersion keeps a rotation off while positions are added. A dead letter's foreign key takes KEY SHARE, with which FOR UPDATE
-	// would conflict: a commit that holds positions and writes one would meet a rotation crosswise.
+	// sqlLockVersion keeps a rotation off while positions are added. A dead letter's foreign key takes KEY SHARE, with
+	// which FOR UPDATE would conflict: a commit that holds positions and writes one would meet a rotation crosswise.
 	sqlLockVersion = `SELECT 1 FROM kappactl.version WHERE job = @job AND number = @number FOR NO KEY UPDATE`
 	// newestEpoch is the epoch of a version's positions. It is read under sqlLockVersion, in a statement of its own.
 	newestEpoch = `coalesce(
@@ -171,7 +171,8 @@ SELECT @job, @number, @topic_id::uuid, @topic, @partition, @from, @from, @from, 
 ON CONFLICT DO NOTHING`
 )
 
-// lockVersion locks the row of a version for as long as tx lasts: whoever adds positions takes it first, as a rotation does.
+// lockVersion locks the row of a version for as long as tx lasts: whoever adds positions takes it first, as a rotation
+// does.
 func lockVersion(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
 	if _, err := tx.Exec(ctx, sqlLockVersion, refArgs(ref)); err != nil {
 		return fmt.Errorf("lock %s: %w", ref, err)

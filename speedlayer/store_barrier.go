@@ -35,9 +35,9 @@ UPDATE kappactl.position AS p
    AND (tops.common OR NOT EXISTS (SELECT 1 FROM tops WHERE common))`
 )
 
-// Hold sets a barrier over two versions: on every partition that both read neither commits beyond the further of the two
-// positions until it is released or ttl has passed. Two versions without a common partition are held where they stand.
-// A barrier of somebody else that has not expired is a *HeldError; one of the same by is replaced.
+// Hold sets a barrier over two versions: on every partition that both read neither commits beyond the further of the
+// two positions until it is released or ttl has passed. Two versions without a common partition are held where they
+// stand. A barrier of somebody else that has not expired is a *HeldError; one of the same by is replaced.
 func (Store) Hold(ctx context.Context, tx *pg.Tx, by string, ttl time.Duration, a, b job.Ref) error {
 	args := pgx.NamedArgs{
 		"job_a": string(a.Job), "number_a": int(a.Number), "job_b": string(b.Job), "number_b": int(b.Number),
@@ -47,7 +47,8 @@ func (Store) Hold(ctx context.Context, tx *pg.Tx, by string, ttl time.Duration, 
 	}
 	args["by"] = by
 	var other HeldError
-	err := tx.QueryRow(ctx, sqlHeldByOthers, args).Scan((*string)(&other.Ref.Job), (*int)(&other.Ref.Number), &other.By, &other.Until)
+	err := tx.QueryRow(ctx, sqlHeldByOthers, args).Scan((*string)(&other.Ref.Job), (*int)(&other.Ref.Number), &other.By,
+		&other.Until)
 	switch {
 	case err == nil:
 		return &other
@@ -68,8 +69,8 @@ SELECT 1 FROM kappactl.position WHERE hold_by = @by ORDER BY topic_id, partition
 SELECT coalesce(bool_and(next = hold AND hold_until > clock_timestamp()), false) FROM kappactl.position WHERE hold_by = @by`
 )
 
-// Reached reports whether every row that by holds has reached its hold and no hold of it has expired. With lock the rows
-// stay locked until the transaction ends, so that the answer stays true.
+// Reached reports whether every row that by holds has reached its hold and no hold of it has expired. With lock the
+// rows stay locked until the transaction ends, so that the answer stays true.
 func (Store) Reached(ctx context.Context, db pg.DB, by string, lock bool) (bool, error) {
 	args := pgx.NamedArgs{"by": by}
 	if lock {

@@ -14,7 +14,8 @@ import (
 
 func buildTarget(b job.Build) target { return target{ref: b.Ref, generation: b.Generation} }
 
-// sqlTiles write the parts that are passed over as segments that are done and have no rows, so that segments tile the range.
+// sqlTiles write the parts that are passed over as segments that are done and have no rows, so that segments tile the
+// range.
 const sqlTiles = `
 INSERT INTO kappactl.batch_segment (job, number, generation, topic_id, topic, partition, from_offset, to_offset, leader_epoch,
        state, rows, done_at)
@@ -61,11 +62,14 @@ const sqlBuiltRows = `
 SELECT coalesce(max(m.reltuples), -1)::bigint FROM pg_inherits i JOIN pg_class m ON m.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent
   JOIN pg_namespace n ON n.oid = p.relnamespace WHERE n.nspname = @schema AND p.relname = @batch`
 
-// buildSegment is the most offsets of a segment of a generation. Each segment stages up to as many rows as the generation has, so where
-// those are few, fewer and larger segments leave less to write and to merge.
+// buildSegment is the most offsets of a segment of a generation. Each segment stages up to as many rows as the
+// generation has, so where those are few, fewer and larger segments leave less to write and to merge.
 func buildSegment(ctx context.Context, tx *pg.Tx, b job.Build, ranges []job.Frozen) (int64, error) {
 	var rows, offsets int64
-	if err := tx.QueryRow(ctx, sqlBuiltRows, pgx.NamedArgs{"schema": b.Schema, "batch": b.Batch()}).Scan(&rows); err != nil {
+	if err := tx.QueryRow(ctx, sqlBuiltRows, pgx.NamedArgs{
+		"schema": b.Schema,
+		"batch":  b.Batch(),
+	}).Scan(&rows); err != nil {
 		return 0, fmt.Errorf("read how many rows the generations have: %w", err)
 	}
 	for _, r := range ranges {
@@ -107,8 +111,8 @@ func without(ranges, gone []job.Frozen) []job.Frozen {
 }
 
 // FillMember checks that what is staged covers the build's ranges, each offset once, and replaces the content of the
-// generation's table, which is not attached yet, by the merge of what is staged and of the base's states. Rows that are no
-// longer kept are left out. Repeatable until EndBuild; ErrSealed after it.
+// generation's table, which is not attached yet, by the merge of what is staged and of the base's states. Rows that are
+// no longer kept are left out. Repeatable until EndBuild; ErrSealed after it.
 func (Store) FillMember(ctx context.Context, pool *pg.Pool, b job.Build) error {
 	ranges := make([]rangeRow, 0, len(b.Ranges))
 	for _, r := range b.Ranges {

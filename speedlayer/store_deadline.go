@@ -30,8 +30,8 @@ type unreadSegment struct {
 	Deadline   *time.Time
 }
 
-// Deadlines writes beside each segment that is not read yet when retention may begin to delete it; at says so for an offset, nil is
-// never or unknown. Those that are deleted first are claimed first.
+// Deadlines writes beside each segment that is not read yet when retention may begin to delete it; at says so for an
+// offset, nil is never or unknown. Those that are deleted first are claimed first.
 func (Store) Deadlines(ctx context.Context, db pg.DB, ref job.Ref, at func(job.Partition, int64) *time.Time) error {
 	found, err := pg.Structs[unreadSegment](ctx, db, sqlUnread, refArgs(ref))
 	if err != nil {

@@ -30,15 +30,16 @@ SELECT c.relname::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
   JOIN pg_class p ON p.oid = i.inhparent JOIN pg_namespace n ON n.oid = p.relnamespace
  WHERE n.nspname = @schema AND p.relname = @batch AND NOT i.inhdetachpending ORDER BY 1`
 
-// Expire deletes rows that are no longer kept, of mode lambda also those of the generations, in small transactions, and says how
-// many. Rows that a commit has locked are left to the next call.
+// Expire deletes rows that are no longer kept, of mode lambda also those of the generations, in small transactions, and
+// says how many. Rows that a commit has locked are left to the next call.
 func (Store) Expire(ctx context.Context, pool *pg.Pool, v job.Version) (deleted int64, err error) {
 	if v.Layout.Keep == nil || v.Layout.Keep.For <= 0 {
 		return 0, nil
 	}
 	tables := []string{v.Table()}
 	if v.Layout.Lambda {
-		members, err := pg.Collect(ctx, pool, pgx.RowTo[string], sqlGenerationTables, pgx.NamedArgs{"schema": v.Schema, "batch": v.Batch()})
+		members, err := pg.Collect(ctx, pool, pgx.RowTo[string], sqlGenerationTables,
+			pgx.NamedArgs{"schema": v.Schema, "batch": v.Batch()})
 		if err != nil {
 			return 0, fmt.Errorf("list the generations of %s: %w", v.Ref, err)
 		}

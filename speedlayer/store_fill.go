@@ -28,8 +28,8 @@ func (s Store) Fill(ctx context.Context, pool *pg.Pool, v job.Version) error {
 	return nil
 }
 
-// fill checks that what is staged covers the ranges, each offset once, and runs steps. ranges are those of the version's
-// positions when they are nil.
+// fill checks that what is staged covers the ranges, each offset once, and runs steps. ranges are those of the
+// version's positions when they are nil.
 func fill(ctx context.Context, tx *pg.Tx, v job.Version, t target, ranges []rangeRow, steps []string) error {
 	if _, err := tx.Exec(ctx, fillSettings); err != nil {
 		return err
@@ -142,8 +142,8 @@ type segmentRow struct {
 	Rows       *int64
 }
 
-// checkStaged proves from the rows alone that done segments tile every range and that each has as many staged rows as it
-// said.
+// checkStaged proves from the rows alone that done segments tile every range and that each has as many staged rows as
+// it said.
 func checkStaged(ctx context.Context, tx *pg.Tx, v job.Version, t target, ranges []rangeRow) error {
 	segments, err := pg.Structs[segmentRow](ctx, tx, t.sql(sqlSegments), t.args())
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-const heldColumns = `topic_id::text AS topic_id, topic, partition, claim, next, leader_epoch, fault, ` + heldHash + ` AS hash`
+const heldColumns = `topic_id::text AS topic_id, topic, partition, claim, next, leader_epoch, fault, ` + heldHash +
+	` AS hash`
 
 // leasedPosition is how positions are owned. A claim waits for a commit in flight and returns the true position.
 var leasedPosition = pg.Leased{
@@ -40,10 +41,12 @@ func (h heldPosition) partition() (job.Partition, error) {
 }
 
 const (
-	whereVersion  = `r.job = @job AND r.number = @number`
-	notShunned    = ` AND (r.topic_id, r.partition) NOT IN (SELECT * FROM unnest(@shunned_ids::uuid[], @shunned::integer[]))`
-	whereListed   = whereVersion + ` AND (r.topic_id, r.partition) IN (SELECT * FROM unnest(@topic_ids::uuid[], @partitions::integer[]))`
-	whereClaims   = whereVersion + ` AND (r.topic_id, r.partition, r.claim) IN (SELECT * FROM unnest(@topic_ids::uuid[], @partitions::integer[], @claims::bigint[]))`
+	whereVersion = `r.job = @job AND r.number = @number`
+	notShunned   = ` AND (r.topic_id, r.partition) NOT IN (SELECT * FROM unnest(@shunned_ids::uuid[], @shunned::integer[]))`
+	whereListed  = whereVersion +
+		` AND (r.topic_id, r.partition) IN (SELECT * FROM unnest(@topic_ids::uuid[], @partitions::integer[]))`
+	whereClaims = whereVersion +
+		` AND (r.topic_id, r.partition, r.claim) IN (SELECT * FROM unnest(@topic_ids::uuid[], @partitions::integer[], @claims::bigint[]))`
 	sqlLockListed = `
 SELECT topic_id::text AS topic_id, topic, partition, claim, next, fault, epoch,
        CASE WHEN hold_until > clock_timestamp() THEN hold END AS hold
@@ -115,8 +118,8 @@ func (r *run) reclaim(ctx context.Context, held claims) (got []heldPosition, err
 	return got, err
 }
 
-// renewPositions returns what is held, and prolongs the leases that a third of their time has passed of: commits prolong them as well,
-// and a thousand idle partitions are not written twice a second.
+// renewPositions returns what is held, and prolongs the leases that a third of their time has passed of: commits
+// prolong them as well, and a thousand idle partitions are not written twice a second.
 func (r *run) renewPositions(ctx context.Context, held claims) (got []heldPosition, err error) {
 	args := held.args(r.ref)
 	args["owner"], args["fresh"] = r.Agent, pg.Interval(r.fresh())
@@ -179,7 +182,9 @@ func (r *run) releasePositions(ctx context.Context, held claims) error {
 }
 
 // readRows reads rows of positions by partition.
-func (r *run) readRows(ctx context.Context, db pg.DB, sql string, args pgx.NamedArgs) (map[job.Partition]*lockedRow, error) {
+func (r *run) readRows(ctx context.Context, db pg.DB, sql string, args pgx.NamedArgs) (map[job.Partition]*lockedRow,
+	error,
+) {
 	type row struct {
 		TopicID   string
 		Topic     string
@@ -192,7 +197,10 @@ func (r *run) readRows(ctx context.Context, db pg.DB, sql string, args pgx.Named
 	}
 	out := map[job.Partition]*lockedRow{}
 	var one row
-	_, err = pgx.ForEachRow(rows, []any{&one.TopicID, &one.Topic, &one.Partition, &one.Claim, &one.Next, &one.Fault, &one.Epoch, &one.Hold}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{
+		&one.TopicID, &one.Topic, &one.Partition, &one.Claim, &one.Next, &one.Fault,
+		&one.Epoch, &one.Hold,
+	}, func() error {
 		id, err := job.ParseTopicID(one.TopicID)
 		found := one.lockedRow
 		out[job.Partition{Topic: one.Topic, TopicID: id, ID: one.Partition}] = &found
@@ -250,8 +258,8 @@ func (r *run) commit(ctx context.Context, b batch) error {
 	return nil
 }
 
-// move locks the position rows, checks every part against its row and moves them all, or none. It returns the epoch of the rows, which
-// is that of what the batch writes.
+// move locks the position rows, checks every part against its row and moves them all, or none. It returns the epoch of
+// the rows, which is that of what the batch writes.
 func (r *run) move(ctx context.Context, tx *pg.Tx, b batch) (epoch int, err error) {
 	args := moveArgs(r.ref, b.parts)
 	rows, err := r.readRows(ctx, tx, sqlLockListed, args)
@@ -308,7 +316,8 @@ func moveArgs(ref job.Ref, parts []part) pgx.NamedArgs {
 		recordCounts, letterNs []int64
 	)
 	for _, p := range parts {
-		ids, partitions, epochs = append(ids, p.partition.TopicID.String()), append(partitions, p.partition.ID), append(epochs, p.epoch)
+		ids, partitions, epochs = append(ids, p.partition.TopicID.String()), append(partitions, p.partition.ID),
+			append(epochs, p.epoch)
 		numbers, froms, tos = append(numbers, p.claim), append(froms, p.from), append(tos, p.to)
 		times = append(times, p.newestTime())
 		recordCounts, letterNs = append(recordCounts, int64(len(p.records))), append(letterNs, int64(p.letters))
@@ -333,13 +342,16 @@ func (r *run) merge(ctx context.Context, tx *pg.Tx, t *table, epoch int) error {
 		return &mergeError{t.rows, err}
 	}
 	if lost := t.lost(r.layout, tag.RowsAffected()); lost > 0 {
-		return &mergeError{t.rows, &swallowedError{lost, pg.Ident(r.schema, job.Version{Ref: r.ref, Schema: r.schema, Layout: r.layout}.Table())}}
+		return &mergeError{t.rows, &swallowedError{
+			lost,
+			pg.Ident(r.schema, job.Version{Ref: r.ref, Schema: r.schema, Layout: r.layout}.Table()),
+		}}
 	}
 	return nil
 }
 
-// mergeError is a merge that failed. When the connection is lost in it, its rows may have taken longer to send than a transaction may
-// stand idle.
+// mergeError is a merge that failed. When the connection is lost in it, its rows may have taken longer to send than a
+// transaction may stand idle.
 type mergeError struct {
 	rows int
 	err  error
@@ -348,11 +360,14 @@ type mergeError struct {
 func (e *mergeError) Error() string { return fmt.Sprintf("merge %d rows: %v", e.rows, e.err) }
 func (e *mergeError) Unwrap() error { return e.err }
 
-// writeFault writes a fault beside a position, if the claim is still held and the position has not moved. done is true when the fault was written.
+// writeFault writes a fault beside a position, if the claim is still held and the position has not moved. done is true
+// when the fault was written.
 func (r *run) writeFault(ctx context.Context, o *owned) (done bool, err error) {
 	args := refArgs(r.ref)
-	args["topic_id"], args["partition"], args["claim"], args["next"] = o.partition.TopicID.String(), o.partition.ID, o.claim, o.next
-	args["fault"], args["detail"], args["fault_from"], args["fault_to"] = string(o.fault.Kind), printable(o.fault.Detail), o.fault.From, o.fault.To
+	args["topic_id"], args["partition"], args["claim"], args["next"] = o.partition.TopicID.String(), o.partition.ID,
+		o.claim, o.next
+	args["fault"], args["detail"], args["fault_from"], args["fault_to"] = string(o.fault.Kind), printable(o.fault.Detail),
+		o.fault.From, o.fault.To
 	tag, err := r.Pool.Exec(ctx, sqlFault, args)
 	if err != nil {
 		return false, fmt.Errorf("write the fault of %s of %s: %w", o.partition, r.ref, err)

@@ -12,7 +12,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// heldHash changes when a position's row is no longer what its owner knows of it. It leaves room for the sum of 8,000 partitions.
+// heldHash changes when a position's row is no longer what its owner knows of it. It leaves room for the sum of 8,000
+// partitions.
 const heldHash = `hashtextextended(ROW(topic_id, partition, claim, fault)::text, 0) >> 14`
 
 const (
@@ -27,8 +28,8 @@ SELECT v.job, v.number, v.phase, v.paused_at IS NOT NULL AS paused, coalesce((v.
        v.spec ? 'archive' AS archive,
        coalesce(s.total, 0) AS total, coalesce(s.free, 0) AS free, coalesce(s.digest, 0) AS digest, s.left_over
   FROM asked JOIN kappactl.version v USING (job, number) LEFT JOIN shares s USING (job, number)`
-	// sqlProlongAll passes over rows that somebody has locked: a commit prolongs them itself, and after anything else they are due still
-	// at the next look.
+	// sqlProlongAll passes over rows that somebody has locked: a commit prolongs them itself, and after anything else they
+	// are due still at the next look.
 	sqlProlongAll = `
 UPDATE kappactl.position SET lease = clock_timestamp() + @lease::interval
  WHERE ctid = ANY (ARRAY(

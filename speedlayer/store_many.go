@@ -10,12 +10,13 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// positionHash changes with every change of a position but those of claims and leases. It leaves room for the sum of 8,000 partitions.
+// positionHash changes with every change of a position but those of claims and leases. It leaves room for the sum of
+// 8,000 partitions.
 const positionHash = `hashtextextended(ROW(p.topic_id, p.topic, p.partition, p.next, p.covers_from, p.frozen_end, p.leader_epoch, p.record_time,
        p.records, p.dead_letters, p.owner, p.fault, p.fault_detail, p.fault_from, p.fault_to)::text, 0) >> 14`
 
-// sqlChangedPositions lists the versions whose positions are not those that are known. Of a version of which segments are open nothing
-// is known: its positions are made of theirs.
+// sqlChangedPositions lists the versions whose positions are not those that are known. Of a version of which segments
+// are open nothing is known: its positions are made of theirs.
 const sqlChangedPositions = `
 WITH asked AS (
      SELECT * FROM unnest(@jobs::text[], @numbers::integer[], @digests::bigint[]) AS a (job, number, digest)),
@@ -31,9 +32,11 @@ const sqlPositionsOf = sqlPositionRows + `
   JOIN unnest(@jobs::text[], @numbers::integer[]) AS a (job, number) ON p.job = a.job AND p.number = a.number
  ORDER BY p.topic, p.partition, p.topic_id`
 
-// PositionsOf is Positions of many versions: one statement compares them with those of known, and one more reads those that changed.
-// The answer has these only; what is not in it is as it was.
-func (Store) PositionsOf(ctx context.Context, db pg.DB, known map[job.Ref]job.Positions) (map[job.Ref]job.Positions, error) {
+// PositionsOf is Positions of many versions: one statement compares them with those of known, and one more reads those
+// that changed. The answer has these only; what is not in it is as it was.
+func (Store) PositionsOf(ctx context.Context, db pg.DB, known map[job.Ref]job.Positions) (map[job.Ref]job.Positions,
+	error,
+) {
 	var jobs []string
 	var numbers []int32
 	var digests []*int64
@@ -49,7 +52,8 @@ func (Store) PositionsOf(ctx context.Context, db pg.DB, known map[job.Ref]job.Po
 		Job    string
 		Number int
 	}
-	changed, err := pg.Structs[changedRow](ctx, db, sqlChangedPositions, pgx.NamedArgs{"jobs": jobs, "numbers": numbers, "digests": digests})
+	changed, err := pg.Structs[changedRow](ctx, db, sqlChangedPositions,
+		pgx.NamedArgs{"jobs": jobs, "numbers": numbers, "digests": digests})
 	if err != nil || len(changed) == 0 {
 		return nil, wrapMany(err, len(known))
 	}

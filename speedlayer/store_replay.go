@@ -48,8 +48,8 @@ func makeStaging(ctx context.Context, tx *pg.Tx, v job.Version, t target) error 
 	return nil
 }
 
-// taken makes a refusal of the error that a relation has the name of the staging table already. Segments and staging table
-// are made and removed in the same transactions, so that relation is not ours.
+// taken makes a refusal of the error that a relation has the name of the staging table already. Segments and staging
+// table are made and removed in the same transactions, so that relation is not ours.
 func taken(err error, staging string) error {
 	if pg.Code(err) != pgerrcode.DuplicateTable {
 		return err
@@ -67,7 +67,8 @@ func stagingComment(t target) string {
 		return fmt.Sprintf("kappactl: rows of generation %d of version %s of job %s. Dropped when it is built.",
 			t.generation, t.ref.Number, t.ref.Job)
 	}
-	return fmt.Sprintf("kappactl: replayed rows of version %s of job %s. Dropped when the replay ends.", t.ref.Number, t.ref.Job)
+	return fmt.Sprintf("kappactl: replayed rows of version %s of job %s. Dropped when the replay ends.", t.ref.Number,
+		t.ref.Job)
 }
 
 // createStaging is the DDL of the staging table. It is logged, so that a segment that is done stays done.
@@ -78,7 +79,8 @@ func createStaging(v job.Version, t target) string {
 		columns = append(columns, pg.Ident(n)+" "+types[i])
 	}
 	table := pg.Ident(v.Schema, t.staging())
-	return fmt.Sprintf("CREATE TABLE %s (%s); COMMENT ON TABLE %[1]s IS '%[3]s'", table, strings.Join(columns, ", "), stagingComment(t))
+	return fmt.Sprintf("CREATE TABLE %s (%s); COMMENT ON TABLE %[1]s IS '%[3]s'", table, strings.Join(columns, ", "),
+		stagingComment(t))
 }
 
 const sqlOwnStaging = `

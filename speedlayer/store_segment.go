@@ -101,7 +101,8 @@ func (w *worker) claim(ctx context.Context) (*segment, error) {
 	return &segment{got[0], job.Partition{Topic: got[0].Topic, TopicID: id, ID: got[0].Partition}}, nil
 }
 
-// fail writes a fault beside a segment and leaves it to the controller. A claim that was lost is somebody else's to judge.
+// fail writes a fault beside a segment and leaves it to the controller. A claim that was lost is somebody else's to
+// judge.
 func (w *worker) fail(ctx context.Context, g segment, f job.Fault) error {
 	args := g.args()
 	args["fault"], args["detail"], args["fault_from"], args["fault_to"] = string(f.Kind), f.Detail, f.From, f.To
@@ -116,7 +117,8 @@ func (w *worker) fail(ctx context.Context, g segment, f job.Fault) error {
 	return nil
 }
 
-// release gives a segment back as it is. The attempt does not count when uncounted: what ended it was no fault of the segment's.
+// release gives a segment back as it is. The attempt does not count when uncounted: what ended it was no fault of the
+// segment's.
 func (w *worker) release(ctx context.Context, g segment, uncounted bool) error {
 	args := g.args()
 	args["uncounted"] = map[bool]int{true: 1}[uncounted]

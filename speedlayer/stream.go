@@ -21,7 +21,8 @@ const (
 	maxLetters   = 32 << 20 // bytes of a segment's dead letters in memory; with more the segment is split
 )
 
-// tally counts the records and bytes that a stream has read. Its owner is the decoding goroutine; others read it when the stream has ended.
+// tally counts the records and bytes that a stream has read. Its owner is the decoding goroutine; others read it when
+// the stream has ended.
 type tally struct {
 	reached int64 // everything below was delivered
 	epoch   int32

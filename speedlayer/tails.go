@@ -13,9 +13,9 @@ import (
 	"github.com/kappactl/kappactl/internal/retry"
 )
 
-// tails watches the ends of logs for the versions that have read all of theirs: one question to the brokers, five times a second, for all
-// of them. Nothing is decided by it: a version that has something to read, or of whose logs something is odd, is woken, and its own
-// fetcher finds out. Guarded by mu.
+// tails watches the ends of logs for the versions that have read all of theirs: one question to the brokers, five times
+// a second, for all of them. Nothing is decided by it: a version that has something to read, or of whose logs something
+// is odd, is woken, and its own fetcher finds out. Guarded by mu.
 type tails struct {
 	*Engine
 
@@ -149,8 +149,8 @@ func (t *tails) ask(ctx context.Context, admin *kafka.Admin) error {
 	return nil
 }
 
-// endsOf asks for the ends of topics. Those that are gone, or that the brokers say nothing of, are left out; the error is that they did
-// not answer.
+// endsOf asks for the ends of topics. Those that are gone, or that the brokers say nothing of, are left out; the error
+// is that they did not answer.
 func endsOf(ctx context.Context, admin *kafka.Admin, names []string) ([]job.PartitionFacts, error) {
 	facts, err := admin.Offsets(ctx, names)
 	var missing *kafka.MissingTopicError

@@ -14,9 +14,9 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 )
 
-// Work that fails is tried again, whatever the cause: it may be the database's or the brokers', or what people did to a version's
-// table. What fails for longer than toldAfter is written beside the version, and again every toldEvery while it lasts, so that a
-// row that is older is no longer true.
+// Work that fails is tried again, whatever the cause: it may be the database's or the brokers', or what people did to a
+// version's table. What fails for longer than toldAfter is written beside the version, and again every toldEvery while
+// it lasts, so that a row that is older is no longer true.
 const (
 	toldAfter = 2 * time.Second
 	toldEvery = 2 * time.Second
@@ -55,7 +55,8 @@ func fetchFails(partition string) func(agent, cause string) reason.Reason {
 	return func(agent, cause string) reason.Reason { return reason.FetchFails(agent, partition, cause) }
 }
 
-// failure is work that failed each time since a moment. What did not fail again for forgottenAfter may be in other hands by now.
+// failure is work that failed each time since a moment. What did not fail again for forgottenAfter may be in other
+// hands by now.
 type failure struct {
 	since, last time.Time
 	why         reason.Reason // of the last failure
@@ -123,7 +124,8 @@ func (t *troubles) wrote(why reason.Reason, now time.Time) {
 	t.written, t.at = why, now
 }
 
-// failed notes that work of this run failed with err. What the end of ctx or an unreachable database causes is none of the work's.
+// failed notes that work of this run failed with err. What the end of ctx or an unreachable database causes is none of
+// the work's.
 func (r *run) failed(ctx context.Context, w work, why func(agent, cause string) reason.Reason, err error) {
 	if ctx.Err() == nil && !pg.Unreachable(err) {
 		r.troubles.fails(w, r.Now(), why(r.Agent, printable(pg.Cause(err))))
@@ -160,8 +162,9 @@ func (r *run) quit(ctx context.Context) {
 	}
 }
 
-// tableChanged reports whether a commit failed because what it writes is not as it was created: the version's table was dropped, or is
-// without a column or its unique index, or has a trigger that drops rows. Rights that are missing come back with a GRANT.
+// tableChanged reports whether a commit failed because what it writes is not as it was created: the version's table was
+// dropped, or is without a column or its unique index, or has a trigger that drops rows. Rights that are missing come
+// back with a GRANT.
 func tableChanged(err error) bool {
 	var merge *mergeError
 	if !errors.As(err, &merge) {

@@ -10,8 +10,9 @@ import (
 )
 
 // upsert is the statement that merges arriving rows into a version table: one text[] parameter for each column of
-// StagedColumns, and of mode lambda the epoch of the rows as the last. Rows of one key are merged first, since a statement may not touch a row twice, and rows are locked in
-// the order of the unique index, so that two writers do not meet crosswise.
+// StagedColumns, and of mode lambda the epoch of the rows as the last. Rows of one key are merged first, since a
+// statement may not touch a row twice, and rows are locked in the order of the unique index, so that two writers do not
+// meet crosswise.
 func upsert(v job.Version) string {
 	names, types := v.Layout.StagedColumns()
 	columns, params, typed := make([]string, len(names)), make([]string, len(names)), make([]string, len(names))
@@ -26,12 +27,14 @@ func upsert(v job.Version) string {
 		written, epoch = append(slices.Clone(columns), pg.Ident(job.EpochColumn)), fmt.Sprintf(", $%d::integer", len(names)+1)
 	}
 	into := fmt.Sprintf("INSERT INTO %s AS t (%s)", pg.Ident(v.Schema, v.Table()), strings.Join(written, ", "))
-	rows := fmt.Sprintf("(SELECT %s FROM unnest(%s) AS a (%s)) AS e", strings.Join(typed, ", "), strings.Join(params, ", "), numbered("c", len(names)))
+	rows := fmt.Sprintf("(SELECT %s FROM unnest(%s) AS a (%s)) AS e", strings.Join(typed, ", "),
+		strings.Join(params, ", "), numbered("c", len(names)))
 	switch v.Layout.Shape {
 	case job.Rows: // each is there once; a second one is an error, not something to merge
 		return fmt.Sprintf("%s\nSELECT %s%s\n  FROM %s", into, strings.Join(of("e", columns), ", "), epoch, rows)
 	case job.Latest:
-		return fmt.Sprintf("WITH arriving AS (SELECT * FROM %s)\n%s\nSELECT l.*%s FROM (%s) AS l\nON CONFLICT %s DO %s", rows, into, epoch,
+		return fmt.Sprintf("WITH arriving AS (SELECT * FROM %s)\n%s\nSELECT l.*%s FROM (%s) AS l\nON CONFLICT %s DO %s",
+			rows, into, epoch,
 			latest(v.Layout, columns, keys, "arriving"), pg.UniqueKey(v.TableKey()), replaceOlder(v.Layout))
 	case job.Rollup, job.Adopted, job.Written: // what was adopted is never written
 	}
@@ -40,11 +43,12 @@ func upsert(v job.Version) string {
 		order = " ORDER BY " + strings.Join(of("e", keys), ", ")
 	}
 	return fmt.Sprintf("%s\nSELECT %s%s\n  FROM %s\n %s%s\nON CONFLICT %s DO %s",
-		into, strings.Join(merged(v.Layout), ", "), epoch, rows, grouped(keys), order, pg.UniqueKey(v.TableKey()), conflict(v.Layout))
+		into, strings.Join(merged(v.Layout), ", "), epoch, rows, grouped(keys), order, pg.UniqueKey(v.TableKey()),
+		conflict(v.Layout))
 }
 
-// grouped is the clause that makes one row of all rows of relation e with one key; without keys one row of all rows, and
-// none of none.
+// grouped is the clause that makes one row of all rows of relation e with one key; without keys one row of all rows,
+// and none of none.
 func grouped(keys []string) string {
 	if len(keys) == 0 {
 		return "HAVING count(*) > 0"

@@ -95,7 +95,8 @@ func (e *Engine) read(ctx context.Context, ref job.Ref) (*version, error) {
 		Spec, Layout []byte
 		Cluster      string
 	}
-	err := e.Pool.QueryRow(ctx, sqlVersion, refArgs(ref)).Scan(&row.Phase, &row.Paused, &row.Dialect, &row.Spec, &row.Layout, &row.Cluster)
+	err := e.Pool.QueryRow(ctx, sqlVersion, refArgs(ref)).Scan(&row.Phase, &row.Paused, &row.Dialect, &row.Spec,
+		&row.Layout, &row.Cluster)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, fmt.Errorf("load %s: %w", ref, errNoVersion)
 	}
@@ -103,7 +104,8 @@ func (e *Engine) read(ctx context.Context, ref job.Ref) (*version, error) {
 		return nil, fmt.Errorf("load %s: %w", ref, err)
 	}
 	if row.Dialect != query.Dialect {
-		return nil, fmt.Errorf("load %s: it was staged in dialect %d, this agent runs dialect %d", ref, row.Dialect, query.Dialect)
+		return nil, fmt.Errorf("load %s: it was staged in dialect %d, this agent runs dialect %d", ref, row.Dialect,
+			query.Dialect)
 	}
 	v := &version{ref: ref, cluster: row.Cluster, spec: &job.Spec{}}
 	if err := json.Unmarshal(row.Spec, v.spec); err != nil {

@@ -84,7 +84,8 @@ func (p *replay) count() int {
 	return p.config.Workers
 }
 
-// renew prolongs the leases, sets this agent's share of the rate, notes what slows it down and opens what may be read again.
+// renew prolongs the leases, sets this agent's share of the rate, notes what slows it down and opens what may be read
+// again.
 func (p *replay) renew(ctx context.Context) error {
 	if err := p.reopen(ctx); err != nil {
 		p.quiet.warn("segments of topics that were away stay closed", err)
@@ -98,8 +99,8 @@ func (p *replay) renew(ctx context.Context) error {
 	return errors.Join(p.leases.renew(ctx), p.leases.note(ctx))
 }
 
-// share sets this agent's part of replay.max_rate: it is divided by the agents that read segments of the version, whatever they have
-// to do else, so that all of it is used and no more.
+// share sets this agent's part of replay.max_rate: it is divided by the agents that read segments of the version,
+// whatever they have to do else, so that all of it is used and no more.
 func (p *replay) share(ctx context.Context) error {
 	if p.spec.Replay.MaxRate <= 0 {
 		return nil
@@ -142,7 +143,10 @@ func (p *replay) work(ctx context.Context) error {
 }
 
 func (w *worker) open(ctx context.Context) (err error) {
-	if w.client, err = kafka.NewClient(w.Kafka, kgo.WithHooks(throttled{metrics: w.Metrics, run: &w.pace.told})); err != nil {
+	if w.client, err = kafka.NewClient(w.Kafka, kgo.WithHooks(throttled{
+		metrics: w.Metrics,
+		run:     &w.pace.told,
+	})); err != nil {
 		return err
 	}
 	fetches := w.replayFetches()
@@ -248,8 +252,9 @@ func (w *worker) settle(ctx context.Context, g segment, err error) error {
 
 // abandoned is the fault of a segment that was begun too often.
 func abandoned(g segment) job.Fault {
-	return queryFault(g.partition, g.span(), fmt.Errorf("%d times a worker began segment %d and did not come to its end: its agent ended, "+
-		"or a record needs more than agent.memory", g.Attempts, g.ID))
+	return queryFault(g.partition, g.span(),
+		fmt.Errorf("%d times a worker began segment %d and did not come to its end: its agent ended, "+
+			"or a record needs more than agent.memory", g.Attempts, g.ID))
 }
 
 // halve gives back a segment that was too much at once, because of err, as two.

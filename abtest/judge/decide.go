@@ -23,7 +23,8 @@ func (j *judgement) decided() bool {
 	return j.sequential()
 }
 
-// sequential decides by the confidence sequences of the differences. With weights that have changed it is an approximation.
+// sequential decides by the confidence sequences of the differences. With weights that have changed it is an
+// approximation.
 func (j *judgement) sequential() bool {
 	effects := j.out.Estimates.effects
 	if len(effects) != len(j.in.Arms)-1 {
@@ -44,7 +45,10 @@ func (j *judgement) sequential() bool {
 
 func (j *judgement) test() policy.Sequential {
 	d := j.settings.Deciding()
-	return policy.Sequential{Alpha: d.Alpha, MDE: d.MDE, MinEffect: d.MinEffect, Down: j.settings.Reward.Direction == job.Down}
+	return policy.Sequential{
+		Alpha: d.Alpha, MDE: d.MDE, MinEffect: d.MinEffect,
+		Down: j.settings.Reward.Direction == job.Down,
+	}
 }
 
 // lossMax is the mean reward that a verdict of a bandit may cost.
@@ -113,7 +117,8 @@ func (j *judgement) step() int {
 	return len(j.settings.Ramp)
 }
 
-// move changes the weights: after the rewards, or to the step of the ramp. What keeps them where they are is the reason.
+// move changes the weights: after the rewards, or to the step of the ramp. What keeps them where they are is the
+// reason.
 func (j *judgement) move() {
 	switch j.settings.By() {
 	case job.ABTest:
@@ -184,7 +189,10 @@ func (j *judgement) held() reason.Reason {
 // targets are the weights that the policy wants.
 func (j *judgement) targets(b job.Bandit) ([]float64, error) {
 	r := j.settings.Reward
-	rules := policy.Rules{Kind: policy.Kind(b.Kind), Epsilon: b.Epsilon, Down: r.Direction == job.Down, Batch: j.batch(), Lo: 0, Hi: 1}
+	rules := policy.Rules{
+		Kind: policy.Kind(b.Kind), Epsilon: b.Epsilon, Down: r.Direction == job.Down, Batch: j.batch(),
+		Lo: 0, Hi: 1,
+	}
 	if r.Clip != nil {
 		rules.Lo, rules.Hi = r.Clip[0], r.Clip[1]
 	}

@@ -19,7 +19,8 @@ type Estimates struct {
 	posteriors []policy.Posterior // turned so that higher is better
 }
 
-// ArmEstimate is what is known about an arm. The comparison with the control is nil for the control, and while there is too little.
+// ArmEstimate is what is known about an arm. The comparison with the control is nil for the control, and while there is
+// too little.
 type ArmEstimate struct {
 	Version    string   `json:"version"`
 	Subjects   float64  `json:"subjects"` // whose window is over
@@ -118,8 +119,8 @@ func (j *judgement) compare() {
 	}
 }
 
-// believe works out the posteriors: exact with one epoch, else from the means over the epochs; from discounted tallies when older rewards
-// are forgotten.
+// believe works out the posteriors: exact with one epoch, else from the means over the epochs; from discounted tallies
+// when older rewards are forgotten.
 func (j *judgement) believe(rates bool) {
 	e := &j.out.Estimates
 	faded := j.out.After.Faded

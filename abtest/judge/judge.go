@@ -81,8 +81,9 @@ type Outcome struct {
 	After     Progress      `json:"-"`
 }
 
-// Judge decides. The order: a breached guardrail; subjects that came otherwise than the weights say, or read several arms; rewards that
-// are missing; too short a time or too few subjects; harm; a win; too long a time; weights that move.
+// Judge decides. The order: a breached guardrail; subjects that came otherwise than the weights say, or read several
+// arms; rewards that are missing; too short a time or too few subjects; harm; a win; too long a time; weights that
+// move.
 func Judge(s job.Experiment, in Inputs) Outcome {
 	j := &judgement{settings: s, in: in, out: Outcome{Weights: in.Weights, After: in.Before}}
 	j.estimate(s.By() == job.ABBandit)
@@ -96,7 +97,8 @@ func Judge(s job.Experiment, in Inputs) Outcome {
 	return j.out
 }
 
-// Estimate is what the inputs say about the arms, with probabilities of being the best also where no verdict follows from them.
+// Estimate is what the inputs say about the arms, with probabilities of being the best also where no verdict follows
+// from them.
 func Estimate(s job.Experiment, in Inputs) Estimates {
 	j := &judgement{settings: s, in: in, out: Outcome{After: in.Before}}
 	j.estimate(true)
@@ -176,7 +178,8 @@ func (j *judgement) doubted() bool {
 	if why := j.out.After.Mismatch; !why.IsZero() && !j.accepted(why.Code) {
 		return j.is(Pause, why)
 	}
-	if share := float64(j.in.Crossed) / max(1, float64(all)); all >= firstRatio && share > mostCrossed && !j.accepted(reason.CodeABCrossed) {
+	if share := float64(j.in.Crossed) / max(1, float64(all)); all >= firstRatio && share > mostCrossed &&
+		!j.accepted(reason.CodeABCrossed) {
 		return j.is(Pause, reason.ABCrossed(share))
 	}
 	for _, g := range j.in.Guards {

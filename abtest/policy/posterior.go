@@ -31,8 +31,8 @@ func (b Beta) CDF(x float64) float64 { return distuv.Beta{Alpha: b.A, Beta: b.B}
 // Mean is the expected rate.
 func (b Beta) Mean() float64 { return b.A / (b.A + b.B) }
 
-// Range is the mean with twelve standard deviations on both sides, cut to [0, 1]; more of them where the density falls only
-// exponentially, as with no success or no failure.
+// Range is the mean with twelve standard deviations on both sides, cut to [0, 1]; more of them where the density falls
+// only exponentially, as with no success or no failure.
 func (b Beta) Range() []float64 {
 	m, sd := b.Mean(), distuv.Beta{Alpha: b.A, Beta: b.B}.StdDev()
 	out := []float64{max(0, m-12*sd), max(0, m-4*sd), m, min(1, m+4*sd), min(1, m+12*sd)}

@@ -2,9 +2,9 @@ package policy
 
 import "math"
 
-// Strata are the means of the arms over several epochs, each epoch weighted by its share of all subjects. rates: rewards are 0 or 1, and
-// the variance of a cell is taken at (s+1)/(n+2), so that no success is not certainty. Epochs in which an arm has fewer than two
-// subjects are left out. ok is false when none is left, or a value is not a number.
+// Strata are the means of the arms over several epochs, each epoch weighted by its share of all subjects. rates:
+// rewards are 0 or 1, and the variance of a cell is taken at (s+1)/(n+2), so that no success is not certainty. Epochs
+// in which an arm has fewer than two subjects are left out. ok is false when none is left, or a value is not a number.
 func Strata(epochs [][]Tally, rates bool) (arms []Normal, leftOut int, ok bool) {
 	all := 0.0
 	for _, e := range epochs {
@@ -53,8 +53,9 @@ func subjects(arms []Tally) (n float64, full bool) {
 	return n, true
 }
 
-// Always is the half width, in standard errors, of a confidence sequence for a mean after n subjects: it holds at all looks together with
-// probability 1 - alpha and is the narrowest about best subjects (Waudby-Smith et al., Time-uniform central limit theory, 2021).
+// Always is the half width, in standard errors, of a confidence sequence for a mean after n subjects: it holds at all
+// looks together with probability 1 - alpha and is the narrowest about best subjects (Waudby-Smith et al., Time-uniform
+// central limit theory, 2021).
 func Always(n, best, alpha float64) float64 {
 	l := -2 * math.Log(alpha)
 	rho2 := (l + math.Log(l+1)) / best
@@ -67,8 +68,8 @@ type Weighted struct {
 	Probability, Reward float64
 }
 
-// InversePropensity estimates the mean reward that an arm would have had with all n subjects, from those that got it. snips is the same
-// normalised by the weights; effective is how many subjects of equal weight would say as much.
+// InversePropensity estimates the mean reward that an arm would have had with all n subjects, from those that got it.
+// snips is the same normalised by the weights; effective is how many subjects of equal weight would say as much.
 func InversePropensity(got []Weighted, n int) (ips, snips, effective float64) {
 	sum, weights, squares := 0.0, 0.0, 0.0
 	for _, g := range got {

@@ -80,19 +80,22 @@ func New(d Deps, c Config) *Archiver {
 		d.Locations = new(archive.Locations)
 	}
 	return &Archiver{
-		Deps: d, config: c, control: make(chan func(), 256), ended: make(chan struct{}), encode: make(chan struct{}, 2), merging: make(chan struct{}, 1),
-		parts: map[job.Partition]*part{}, grown: map[job.TopicID]grown{}, close: func() {},
+		Deps: d, config: c, control: make(chan func(), 256), ended: make(chan struct{}), encode: make(chan struct{}, 2),
+		merging: make(chan struct{}, 1),
+		parts:   map[job.Partition]*part{}, grown: map[job.TopicID]grown{}, close: func() {},
 	}
 }
 
 // Work describes the leased work of the archiver: the partitions of wanted archives that have no fault.
 func (a *Archiver) Work() agent.Work {
 	return agent.Work{
-		Name: "archive", Table: "kappactl.archive_position", Open: archive.NeedsArchiver, Held: archive.NeedsArchiver, Run: a.Run,
+		Name: "archive", Table: "kappactl.archive_position", Open: archive.NeedsArchiver, Held: archive.NeedsArchiver,
+		Run: a.Run,
 	}
 }
 
-// Host reads the partitions that Run has joined, and polls the wanted archives, until ctx ends. It has no error of its own.
+// Host reads the partitions that Run has joined, and polls the wanted archives, until ctx ends. It has no error of its
+// own.
 func (a *Archiver) Host(ctx context.Context) error {
 	var g errgroup.Group
 	g.Go(func() error {

@@ -8,8 +8,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// growthEvery is the time between two questions about how the logs of a topic grow: brokers answer with the sizes of all
-// their logs.
+// growthEvery is the time between two questions about how the logs of a topic grow: brokers answer with the sizes of
+// all their logs.
 const growthEvery = time.Minute
 
 // grown is how the logs of a topic grow, as estimated at one moment.
@@ -18,9 +18,11 @@ type grown struct {
 	logs map[job.Partition]job.Growth
 }
 
-// deadlines are when retention may delete the records at these offsets of a topic, by time or by size, the earlier of the two.
-// Partitions are left out where it will not, or where that is not known.
-func (a *Archiver) deadlines(ctx context.Context, f job.TopicFacts, at map[job.Partition]int64) (map[job.Partition]*time.Time, error) {
+// deadlines are when retention may delete the records at these offsets of a topic, by time or by size, the earlier of
+// the two. Partitions are left out where it will not, or where that is not known.
+func (a *Archiver) deadlines(ctx context.Context, f job.TopicFacts,
+	at map[job.Partition]int64,
+) (map[job.Partition]*time.Time, error) {
 	out := map[job.Partition]*time.Time{}
 	if len(at) == 0 {
 		return out, nil

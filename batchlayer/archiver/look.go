@@ -21,11 +21,12 @@ const lookLimit = 30 * time.Second
 
 // looks compares what jobs want with what there is, until ctx ends.
 func (a *Archiver) looks(ctx context.Context) {
-	retry.Every(ctx, a.config.Look, lookLimit, a.Look, func(err error) { a.Log.Warn("archive: look at what is wanted", "error", err) })
+	retry.Every(ctx, a.config.Look, lookLimit, a.Look,
+		func(err error) { a.Log.Warn("archive: look at what is wanted", "error", err) })
 }
 
-// Look makes the archives and partitions that jobs want, ends those that they do not want any more, and notes where the logs of
-// the partitions begin and end. Every agent does it; doing it twice changes nothing.
+// Look makes the archives and partitions that jobs want, ends those that they do not want any more, and notes where the
+// logs of the partitions begin and end. Every agent does it; doing it twice changes nothing.
 func (a *Archiver) Look(ctx context.Context) error {
 	wishes, err := a.store.Wishes(ctx, a.Pool)
 	if err != nil {
@@ -89,7 +90,10 @@ func (a *Archiver) warn(ctx context.Context) error {
 func tell(ctx context.Context, tx *pg.Tx, t archive.Turned) error {
 	kind, why := messageOf(t)
 	for _, name := range t.Jobs {
-		e := ledger.Entry{Job: name, Whole: true, Kind: kind, Message: why, Detail: map[string]any{"topic": t.Topic, "partitions": t.Partitions}, By: tells}
+		e := ledger.Entry{
+			Job: name, Whole: true, Kind: kind, Message: why,
+			Detail: map[string]any{"topic": t.Topic, "partitions": t.Partitions}, By: tells,
+		}
 		if err := ledger.AddEvent(ctx, tx, e); err != nil {
 			return err
 		}
@@ -114,7 +118,8 @@ func (a *Archiver) topic(ctx context.Context, cluster string, w archive.Wish, f 
 		deletes = new(time.Duration(f.DeleteRetentionMS) * time.Millisecond)
 	}
 	err := a.store.Want(ctx, a.Pool, archive.Wanted{
-		Topic: f.Name, TopicID: f.ID, Cluster: cluster, Location: w.Location, RollEvery: w.RollEvery, RollSize: w.RollSize, Jobs: w.Jobs,
+		Topic: f.Name, TopicID: f.ID, Cluster: cluster, Location: w.Location, RollEvery: w.RollEvery, RollSize: w.RollSize,
+		Jobs:            w.Jobs,
 		DeleteRetention: deletes,
 	})
 	if err != nil {
@@ -126,8 +131,8 @@ func (a *Archiver) topic(ctx context.Context, cluster string, w archive.Wish, f 
 	return a.sample(ctx, f)
 }
 
-// sample notes where the logs of a topic's partitions begin and end, and when the first record that is not archived may be
-// deleted.
+// sample notes where the logs of a topic's partitions begin and end, and when the first record that is not archived may
+// be deleted.
 func (a *Archiver) sample(ctx context.Context, f job.TopicFacts) error {
 	next, err := a.store.Unsampled(ctx, a.Pool, f.ID, a.config.Look/2)
 	if err != nil || len(next) == 0 {

@@ -14,9 +14,9 @@ import (
 // mergeAgain is how long merging rests after a failure: each attempt reads all files again.
 const mergeAgain = time.Hour
 
-// merge merges the small files at the end of a partition's archive, when there are enough of them and no other partition is being merged.
-// A failure does not stop the archive: the files are as good as they were. ErrLost: the claim
-// is lost.
+// merge merges the small files at the end of a partition's archive, when there are enough of them and no other
+// partition is being merged. A failure does not stop the archive: the files are as good as they were. ErrLost: the
+// claim is lost.
 func (a *Archiver) merge(ctx context.Context, p *part, at archive.Position) error {
 	if a.Now().Before(p.mergeDue) {
 		return nil
@@ -39,7 +39,8 @@ func (a *Archiver) merge(ctx context.Context, p *part, at archive.Position) erro
 	return nil
 }
 
-// typeKept stores typed columns of the newest files, where they are wanted. A failure stops nothing: replays read the records.
+// typeKept stores typed columns of the newest files, where they are wanted. A failure stops nothing: replays read the
+// records.
 func (a *Archiver) typeKept(ctx context.Context, p *part, at archive.Position) {
 	if a.Now().Before(p.typeDue) {
 		return

@@ -120,7 +120,8 @@ func (a *Archiver) take(got kafka.Fetched) {
 	}
 }
 
-// assign gives out what is to be done: files that are complete, row groups that are full, and when memory is short the largest.
+// assign gives out what is to be done: files that are complete, row groups that are full, and when memory is short the
+// largest.
 func (a *Archiver) assign() {
 	now := a.Now()
 	total := 0
@@ -162,7 +163,8 @@ func (a *Archiver) join(p *part) error {
 		a.close = func() { a.fetcher.Close(); client.Close() }
 	}
 	if p.position.Cluster != a.cluster {
-		return fmt.Errorf("archive %s: it is of Kafka cluster %s, and these brokers are cluster %s", p.Partition, p.position.Cluster, a.cluster)
+		return fmt.Errorf("archive %s: it is of Kafka cluster %s, and these brokers are cluster %s", p.Partition,
+			p.position.Cluster, a.cluster)
 	}
 	a.parts[p.Partition] = p
 	return nil

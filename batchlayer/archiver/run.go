@@ -94,7 +94,8 @@ func (a *Archiver) obeyed(ctx context.Context, p *part) error {
 		case o.err != nil:
 			return o.err
 		case o.fault.Kind != job.FaultNone:
-			a.Log.Warn("archive: a partition has stopped", "partition", p.String(), "fault", string(o.fault.Kind), "detail", o.fault.Detail)
+			a.Log.Warn("archive: a partition has stopped", "partition", p.String(), "fault", string(o.fault.Kind), "detail",
+				o.fault.Detail)
 			return a.store.NoteFault(ctx, a.Pool, p.position, o.fault)
 		case o.publish:
 			err = a.publish(ctx, p)
@@ -163,14 +164,16 @@ func (a *Archiver) finish(p *part) (archive.Finished, error) {
 	}
 	p.writer = nil
 	return w.Finish(archive.Footer{
-		Cluster: p.position.Cluster, Partition: p.Partition, Range: job.Range{From: p.position.Next, To: p.next}, LeaderEpoch: p.epoch,
+		Cluster: p.position.Cluster, Partition: p.Partition, Range: job.Range{From: p.position.Next, To: p.next},
+		LeaderEpoch: p.epoch,
 	})
 }
 
 // putTries is how often a file is stored before its partition starts over.
 const putTries = 5
 
-// put stores a file. The marker is looked at before, so that nothing is written to the folder below a mount that is gone.
+// put stores a file. The marker is looked at before, so that nothing is written to the folder below a mount that is
+// gone.
 func (a *Archiver) put(ctx context.Context, to archive.Location, at archive.Position, f archive.Finished) error {
 	var err error
 	for try := 1; try <= putTries; try++ {

@@ -38,8 +38,8 @@ func NoteAnalyzed(ctx context.Context, db pg.DB, id int64, took time.Duration) e
 	return nil
 }
 
-// LockBuilding locks a generation until the end of the transaction, so that it is not given up meanwhile. False: it is no
-// longer being built.
+// LockBuilding locks a generation until the end of the transaction, so that it is not given up meanwhile. False: it is
+// no longer being built.
 func LockBuilding(ctx context.Context, tx *pg.Tx, ref job.Ref, generation int) (bool, error) {
 	a := args(ref)
 	a["generation"] = generation
@@ -51,9 +51,11 @@ func LockBuilding(ctx context.Context, tx *pg.Tx, ref job.Ref, generation int) (
 	return tag.RowsAffected() == 1, nil
 }
 
-// NoteCompared notes how many keys a generation was compared by, how many of them differ, and whether it is shown all the
-// same.
-func NoteCompared(ctx context.Context, db pg.DB, ref job.Ref, generation int, compared, changed int64, accepted bool) error {
+// NoteCompared notes how many keys a generation was compared by, how many of them differ, and whether it is shown all
+// the same.
+func NoteCompared(ctx context.Context, db pg.DB, ref job.Ref, generation int, compared, changed int64,
+	accepted bool,
+) error {
 	a := args(ref)
 	a["generation"], a["compared"], a["changed"], a["accepted"] = generation, compared, changed, accepted
 	_, err := db.Exec(ctx, `UPDATE kappactl.generation SET compared = @compared, changed = @changed, accepted = @accepted
@@ -91,7 +93,9 @@ func NoteSize(ctx context.Context, db pg.DB, ref job.Ref, generation int, table 
 
 // NoteDropped notes that nothing of a generation is left.
 func NoteDropped(ctx context.Context, db pg.DB, id int64) error {
-	if _, err := db.Exec(ctx, `UPDATE kappactl.generation SET dropped_at = clock_timestamp(), trouble = '{}' WHERE id = @id`, pgx.NamedArgs{"id": id}); err != nil {
+	if _, err := db.Exec(ctx,
+		`UPDATE kappactl.generation SET dropped_at = clock_timestamp(), trouble = '{}' WHERE id = @id`,
+		pgx.NamedArgs{"id": id}); err != nil {
 		return fmt.Errorf("note that a generation is dropped: %w", err)
 	}
 	return nil

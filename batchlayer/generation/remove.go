@@ -21,9 +21,10 @@ func Held(ctx context.Context, tx *pg.Tx, id, claim int64) (bool, error) {
 	return tag.RowsAffected() == 1, nil
 }
 
-// sqlReaders lists who may hold a snapshot that is older than the last flip away from a generation. Without pg_read_all_stats
-// the kind of other roles' backends is hidden, and their snapshots are not: an unknown kind counts. Standbys that report what
-// their queries see do so through a walsender or, when they have one, through their replication slot.
+// sqlReaders lists who may hold a snapshot that is older than the last flip away from a generation. Without
+// pg_read_all_stats the kind of other roles' backends is hidden, and their snapshots are not: an unknown kind counts.
+// Standbys that report what their queries see do so through a walsender or, when they have one, through their
+// replication slot.
 const sqlReaders = `
 SELECT 'session ' || a.pid FROM kappactl.generation g, pg_stat_activity a
  WHERE g.id = @id AND a.pid <> pg_backend_pid() AND age(a.backend_xmin) >= age(g.left_xid::xid)
@@ -34,9 +35,9 @@ SELECT 'replication slot ' || s.slot_name FROM kappactl.generation g, pg_replica
  WHERE g.id = @id AND s.slot_type = 'physical' AND age(s.xmin) >= age(g.left_xid::xid)
 ORDER BY 1`
 
-// Readers are the sessions of the database and the replication slots whose snapshots may be older than the last flip away
-// from a generation: of readers, of our own comparisons, of queries on standbys. Of a generation that was never live there
-// are none.
+// Readers are the sessions of the database and the replication slots whose snapshots may be older than the last flip
+// away from a generation: of readers, of our own comparisons, of queries on standbys. Of a generation that was never
+// live there are none.
 func Readers(ctx context.Context, db pg.DB, id int64) ([]string, error) {
 	found, err := pg.Collect(ctx, db, pgx.RowTo[string], sqlReaders, pgx.NamedArgs{"id": id})
 	if err != nil {
@@ -45,8 +46,8 @@ func Readers(ctx context.Context, db pg.DB, id int64) ([]string, error) {
 	return found, nil
 }
 
-// Oldest is the number of the oldest generation of a version, except for one, whose rows readers may see: those that can be
-// shown, and retired ones that are still in the batch table, which transactions that began before may read.
+// Oldest is the number of the oldest generation of a version, except for one, whose rows readers may see: those that
+// can be shown, and retired ones that are still in the batch table, which transactions that began before may read.
 func Oldest(ctx context.Context, db pg.DB, ref job.Ref, except int) (int, error) {
 	a := args(ref)
 	a["except"] = except

@@ -68,7 +68,8 @@ func args(ref job.Ref) pgx.NamedArgs {
 
 // List are the generations of a version, the newest first.
 func List(ctx context.Context, db pg.DB, ref job.Ref) ([]Row, error) {
-	found, err := pg.Structs[Row](ctx, db, `SELECT `+columns+` WHERE g.job = @job AND g.number = @number ORDER BY g.generation DESC`, args(ref))
+	found, err := pg.Structs[Row](ctx, db,
+		`SELECT `+columns+` WHERE g.job = @job AND g.number = @number ORDER BY g.generation DESC`, args(ref))
 	if err != nil {
 		return nil, fmt.Errorf("list the generations of %s: %w", ref, err)
 	}
@@ -161,8 +162,8 @@ SELECT @job, @number, @generation, r.topic_id, r.topic, r.partition, r.from_offs
               @unread::text[]::int8multirange[])
        AS r (topic_id, topic, partition, from_offset, to_offset, leader_epoch, unread)`
 
-// Begin writes a generation with what it is to hold, and returns its number: 0 for the first of a version. The caller has
-// locked the version's row. ErrBuilding when another one is built.
+// Begin writes a generation with what it is to hold, and returns its number: 0 for the first of a version. The caller
+// has locked the version's row. ErrBuilding when another one is built.
 func Begin(ctx context.Context, tx *pg.Tx, n New) (int, error) {
 	a := args(n.Ref)
 	a["state"], a["base"], a["request"], a["keep"] = string(n.State), n.Base, n.Request, n.Keep
@@ -179,7 +180,8 @@ func Begin(ctx context.Context, tx *pg.Tx, n New) (int, error) {
 	var froms, tos []int64
 	for _, r := range n.Ranges {
 		ids, topics, partitions = append(ids, r.TopicID.String()), append(topics, r.Topic), append(partitions, r.ID)
-		froms, tos, epochs, unread = append(froms, r.From), append(tos, r.To), append(epochs, r.LeaderEpoch), append(unread, multirange(r.Unread))
+		froms, tos, epochs, unread = append(froms, r.From), append(tos, r.To), append(epochs, r.LeaderEpoch),
+			append(unread, multirange(r.Unread))
 	}
 	a["generation"], a["topic_ids"], a["topics"], a["partitions"] = generation, ids, topics, partitions
 	a["froms"], a["tos"], a["epochs"], a["unread"] = froms, tos, epochs, unread
@@ -274,8 +276,8 @@ func move(ctx context.Context, db pg.DB, ref job.Ref, generation int, on Event, 
 	return nil
 }
 
-// Accept makes a refused generation, of which all is there, one that is being built for a request and shown whatever differs;
-// ErrMoved when it is not refused any more, ErrBuilding when another one is built.
+// Accept makes a refused generation, of which all is there, one that is being built for a request and shown whatever
+// differs; ErrMoved when it is not refused any more, ErrBuilding when another one is built.
 func Accept(ctx context.Context, db pg.DB, ref job.Ref, generation int, request int64) error {
 	a := args(ref)
 	from, to := steps(Accepted)

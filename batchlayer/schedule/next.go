@@ -83,8 +83,8 @@ func (m Moments) lastOfEvery(since, now time.Time, n int) []time.Time {
 	return out
 }
 
-// A wall time is the local date and time of a zone, counted in seconds as if it were UTC. Offsets of zones are less than 26
-// hours apart.
+// A wall time is the local date and time of a zone, counted in seconds as if it were UTC. Offsets of zones are less
+// than 26 hours apart.
 const (
 	secondsOfDay = 24 * 60 * 60
 	apart        = 26 * 60 * 60

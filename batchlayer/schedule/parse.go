@@ -55,7 +55,8 @@ func Parse(text string) (Expression, error) {
 	parts := split(text)
 	switch {
 	case len(text) > longest:
-		return fail(len(strings.ToValidUTF8(text[:longest], "")), fmt.Sprintf("more than %d characters", longest), anExpression)
+		return fail(len(strings.ToValidUTF8(text[:longest], "")), fmt.Sprintf("more than %d characters", longest),
+			anExpression)
 	case len(parts) == 0:
 		return fail(0, "the expression is empty", anExpression)
 	case strings.Contains(parts[0].text, "="):
@@ -170,7 +171,10 @@ func parseFields(text string, parts []part) (Expression, error) {
 			values, ok := parseItem(item, i)
 			if !ok {
 				f := fields()[i]
-				return Expression{}, &Fault{Text: text, Offset: offset, Cause: fmt.Sprintf("%q is no %s", item, f.name), Cure: f.cure}
+				return Expression{}, &Fault{
+					Text: text, Offset: offset, Cause: fmt.Sprintf("%q is no %s", item, f.name),
+					Cure: f.cure,
+				}
 			}
 			*to |= values
 			offset += len(item) + 1
@@ -200,7 +204,8 @@ func parseItem(item string, of int) (values uint64, ok bool) {
 	}
 	all := [5]string{"*", "*", "*", "*", "*"}
 	all[of] = item
-	read, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(strings.Join(all[:], " "))
+	read, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(strings.Join(all[:],
+		" "))
 	spec, calendar := read.(*cron.SpecSchedule)
 	if err != nil || !calendar {
 		return 0, false

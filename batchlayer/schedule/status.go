@@ -106,7 +106,8 @@ func (Store) Statuses(ctx context.Context, db pg.DB, name job.Name) ([]Status, e
 func (r statusRow) status() Status {
 	s := Status{
 		Job: job.Name(r.Job), State: Active, Expression: r.Expression, Zone: r.Zone, Missed: job.MissedPolicy(r.Missed),
-		Overlap: job.OverlapPolicy(r.Overlap), MissedAfter: r.MissedAfter, NextAt: r.NextAt, PausedAt: r.PausedAt, PausedBy: r.PausedBy,
+		Overlap: job.OverlapPolicy(r.Overlap), MissedAfter: r.MissedAfter, NextAt: r.NextAt, PausedAt: r.PausedAt,
+		PausedBy:  r.PausedBy,
 		LateSince: r.LateSince, Last: r.last(),
 	}
 	switch {
@@ -127,7 +128,8 @@ func (r statusRow) last() *Run {
 		return nil
 	}
 	l := Run{
-		ScheduledFor: *r.ScheduledFor, State: *r.State, Together: *r.Together, Request: r.Request, EndedAt: r.EndedAt, ExitCode: r.ExitCode,
+		ScheduledFor: *r.ScheduledFor, State: *r.State, Together: *r.Together, Request: r.Request, EndedAt: r.EndedAt,
+		ExitCode: r.ExitCode,
 	}
 	if *r.State == Started {
 		l.StartedAt = r.At

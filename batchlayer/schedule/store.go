@@ -79,7 +79,8 @@ func set(ctx context.Context, db pg.DB, w wish, now, next time.Time) error {
 		WHERE (s.expression, s.zone, s.missed, s.overlap, s.missed_after) IS DISTINCT FROM
 			(excluded.expression, excluded.zone, excluded.missed, excluded.overlap, excluded.missed_after)`,
 		pgx.NamedArgs{
-			"job": string(w.Job), "expression": b.Schedule, "zone": b.Zone, "missed": string(b.Missed), "overlap": string(b.Overlap),
+			"job": string(w.Job), "expression": b.Schedule, "zone": b.Zone, "missed": string(b.Missed),
+			"overlap":      string(b.Overlap),
 			"missed_after": pg.Interval(b.MissedAfter), "now": now, "next": next,
 		})
 	if err != nil {
@@ -148,7 +149,8 @@ func add(ctx context.Context, tx *pg.Tx, name job.Name, t Tick, under int64) (bo
 		VALUES (@job, @at, @state, @together, CASE WHEN @state = @skipped::text THEN nullif(@under::bigint, 0) END)
 		ON CONFLICT (job, scheduled_for) DO NOTHING`,
 		pgx.NamedArgs{
-			"job": string(name), "at": t.At, "state": string(t.State), "together": t.Together, "under": under, "skipped": string(Skipped),
+			"job": string(name), "at": t.At, "state": string(t.State), "together": t.Together, "under": under,
+			"skipped": string(Skipped),
 		})
 	if err != nil {
 		return false, fmt.Errorf("write tick %s of %s: %w", t.At, name, err)
@@ -245,7 +247,10 @@ func (Store) PauseFor(ctx context.Context, tx *pg.Tx, name job.Name, by string) 
 	if tag.RowsAffected() == 0 {
 		return false, nil
 	}
-	e := ledger.Entry{Job: string(name), Whole: true, Kind: ledger.EventSchedulePaused, Message: reason.SchedulePaused(), By: by}
+	e := ledger.Entry{
+		Job: string(name), Whole: true, Kind: ledger.EventSchedulePaused, Message: reason.SchedulePaused(),
+		By: by,
+	}
 	return true, ledger.AddEvent(ctx, tx, e)
 }
 

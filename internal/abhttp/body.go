@@ -23,17 +23,22 @@ type badBody struct {
 
 func (b *badBody) Error() string { return b.detail }
 
-// body reads a body of one of the content types. Requests of another type are refused: browsers send them across sites without asking.
+// body reads a body of one of the content types. Requests of another type are refused: browsers send them across sites
+// without asking.
 func body(w http.ResponseWriter, r *http.Request, most int64, kinds ...string) ([]byte, *badBody) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || !slices.Contains(kinds, kind) {
-		return nil, &badBody{http.StatusUnsupportedMediaType, "content_type", "send the header Content-Type: " + strings.Join(kinds, " or ")}
+		return nil, &badBody{http.StatusUnsupportedMediaType, "content_type", "send the header Content-Type: " +
+			strings.Join(kinds, " or ")}
 	}
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, &badBody{http.StatusRequestEntityTooLarge, "too_large", "the body is larger than the limit of this address"}
+		return nil, &badBody{
+			http.StatusRequestEntityTooLarge, "too_large",
+			"the body is larger than the limit of this address",
+		}
 	case err != nil:
 		return nil, &badBody{http.StatusBadRequest, "incomplete", "the body did not arrive"}
 	case !utf8.Valid(text):
@@ -85,8 +90,8 @@ func decode(text json.RawMessage, to any) error {
 	return d.Decode(to)
 }
 
-// checkSubject refuses what a subject cannot be, and half a surrogate pair, in whose place the JSON decoder puts a replacement character:
-// many subjects would become one.
+// checkSubject refuses what a subject cannot be, and half a surrogate pair, in whose place the JSON decoder puts a
+// replacement character: many subjects would become one.
 func checkSubject(subject string) error {
 	if strings.ContainsRune(subject, unicode.ReplacementChar) {
 		return abtest.ErrSubject

@@ -59,7 +59,8 @@ func readEvaluation(w http.ResponseWriter, r *http.Request) (evaluation, *flagEr
 		Context map[string]json.RawMessage `json:"context"`
 	}
 	if err := json.Unmarshal(text, &sent); err != nil {
-		return evaluation{}, &flagError{Code: parseError, Details: "the body is not {\"context\": {…}}: " + err.Error()}, http.StatusBadRequest
+		return evaluation{}, &flagError{Code: parseError, Details: "the body is not {\"context\": {…}}: " + err.Error()},
+			http.StatusBadRequest
 	}
 	e := evaluation{context: sent.Context}
 	key, given := sent.Context["targetingKey"]
@@ -180,7 +181,8 @@ func (s *Server) flagFailed(r *http.Request, err error) (*flagError, int) {
 		code, status = invalidContext, http.StatusBadRequest
 	default:
 		s.deps.Log.Warn("a flag could not be evaluated", "path", r.URL.Path, "error", err)
-		return &flagError{Code: code, Details: "the database does not answer, or refuses; the agent's log has the error"}, status
+		return &flagError{Code: code, Details: "the database does not answer, or refuses; the agent's log has the error"},
+			status
 	}
 	return &flagError{Code: code, Details: err.Error()}, status
 }

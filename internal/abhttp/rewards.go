@@ -14,7 +14,8 @@ import (
 // clockSlack is how far the clock of a client may be ahead.
 const clockSlack = 5 * time.Minute
 
-// rewards records rewards, those of each job in one transaction. The answer has a code for each; a request that failed may be repeated.
+// rewards records rewards, those of each job in one transaction. The answer has a code for each; a request that failed
+// may be repeated.
 func (s *Server) rewards(w http.ResponseWriter, r *http.Request) {
 	list, bad := items(w, r)
 	if bad != nil {

@@ -70,8 +70,9 @@ func endpoints() []endpoint {
 // New makes a Server.
 func New(d Deps) *Server {
 	s := &Server{
-		deps: d, token: sha256.Sum256([]byte(d.Token)), bucket: newBucket(perSecond, burst, d.Now), places: make(chan struct{}, atOnce),
-		mux: http.NewServeMux(),
+		deps: d, token: sha256.Sum256([]byte(d.Token)), bucket: newBucket(perSecond, burst, d.Now),
+		places: make(chan struct{}, atOnce),
+		mux:    http.NewServeMux(),
 	}
 	for _, e := range endpoints() {
 		s.mux.HandleFunc(e.method+" "+e.path, func(w http.ResponseWriter, r *http.Request) { e.serve(s, w, r) })
@@ -108,14 +109,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// admitted checks the token. Without one it answers only requests that name a loopback address: a page of another site that a browser on
-// this machine shows could send others.
+// admitted checks the token. Without one it answers only requests that name a loopback address: a page of another site
+// that a browser on this machine shows could send others.
 func (s *Server) admitted(w http.ResponseWriter, r *http.Request) bool {
 	if s.deps.Token == "" {
 		if ofLoopback(r.Host) {
 			return true
 		}
-		refuse(w, http.StatusForbidden, "no_token", "experiments are served beyond a loopback address only with a token: set http_token_file")
+		refuse(w, http.StatusForbidden, "no_token",
+			"experiments are served beyond a loopback address only with a token: set http_token_file")
 		return false
 	}
 	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -124,7 +126,8 @@ func (s *Server) admitted(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="kappactl"`)
-	refuse(w, http.StatusUnauthorized, "unauthorized", "send the header Authorization: Bearer TOKEN, with the token of http_token_file")
+	refuse(w, http.StatusUnauthorized, "unauthorized",
+		"send the header Authorization: Bearer TOKEN, with the token of http_token_file")
 	return false
 }
 
@@ -139,7 +142,8 @@ func ofLoopback(address string) bool {
 
 func tooMany(w http.ResponseWriter, wait int) {
 	w.Header().Set("Retry-After", strconv.Itoa(wait))
-	refuse(w, http.StatusTooManyRequests, "too_many_requests", "this agent answers "+strconv.Itoa(perSecond)+" requests a second")
+	refuse(w, http.StatusTooManyRequests, "too_many_requests",
+		"this agent answers "+strconv.Itoa(perSecond)+" requests a second")
 }
 
 // lost answers what no endpoint is for: the handler of ServeMux knows the status and the methods.
@@ -197,6 +201,7 @@ func (s *Server) failed(w http.ResponseWriter, r *http.Request, err error) {
 		refuse(w, http.StatusNotFound, "not_found", refusal.Cause)
 	default:
 		s.deps.Log.Warn("a request about experiments failed", "path", r.URL.Path, "error", err)
-		refuse(w, http.StatusInternalServerError, "internal", "the database does not answer, or refuses; the agent's log has the error")
+		refuse(w, http.StatusInternalServerError, "internal",
+			"the database does not answer, or refuses; the agent's log has the error")
 	}
 }

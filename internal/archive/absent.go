@@ -13,7 +13,8 @@ const absentFor = time.Minute
 // absence is since when a file is not there, and when that was seen last.
 type absence struct{ since, seen time.Time }
 
-// judge returns what a failure to read a file means: a *DamagedError, which is final, once it has not been there for absentFor.
+// judge returns what a failure to read a file means: a *DamagedError, which is final, once it has not been there for
+// absentFor.
 func (s *Shelf) judge(f FileRow, err error, now time.Time) error {
 	var marker *MarkerError
 	if !Missing(err) && !errors.As(err, &marker) {

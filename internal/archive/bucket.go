@@ -21,8 +21,8 @@ type bucket struct {
 	prefix   string // with a slash at its end, or empty
 }
 
-// Put stores the file in one request: it is there whole, and durable, when the endpoint has answered. The endpoint compares it with
-// its MD5 and, without TLS, with its SHA-256.
+// Put stores the file in one request: it is there whole, and durable, when the endpoint has answered. The endpoint
+// compares it with its MD5 and, without TLS, with its SHA-256.
 func (b bucket) Put(ctx context.Context, name, path string) (err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -69,7 +69,10 @@ func (b bucket) List(ctx context.Context, folder string) iter.Seq2[Entry, error]
 					return found.Err
 				}
 				o.StartAfter = found.Key // an attempt goes on where the last one failed
-				if !strings.HasSuffix(found.Key, "/") && !yield(Entry{Name: strings.TrimPrefix(found.Key, b.prefix), Bytes: found.Size}, nil) {
+				if !strings.HasSuffix(found.Key, "/") && !yield(Entry{
+					Name:  strings.TrimPrefix(found.Key, b.prefix),
+					Bytes: found.Size,
+				}, nil) {
 					return nil
 				}
 			}

@@ -5,8 +5,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// columns are records in memory, by column: the next row group of a file. Its bytes are copies, so that the answers of brokers
-// that they came from are free at once.
+// columns are records in memory, by column: the next row group of a file. Its bytes are copies, so that the answers of
+// brokers that they came from are free at once.
 type columns struct {
 	offsets, timestamps []int64
 	types               []int32
@@ -67,5 +67,6 @@ func (c *columns) add(r *kgo.Record) {
 }
 
 func (c *columns) size() int {
-	return 20*len(c.offsets) + c.key.size() + c.value.size() + c.headerKey.size() + c.headerValue.size() + 2*len(c.repeated)
+	return 20*len(c.offsets) + c.key.size() + c.value.size() + c.headerKey.size() + c.headerValue.size() +
+		2*len(c.repeated)
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// FaultDeletes is the fault of a compacted topic whose archiver was behind for longer than the topic keeps tombstones: the archive
-// may hold values whose deletes it will never see.
+// FaultDeletes is the fault of a compacted topic whose archiver was behind for longer than the topic keeps tombstones:
+// the archive may hold values whose deletes it will never see.
 const FaultDeletes job.FaultKind = "deletes"
 
-// LoseDeletes stops the partitions that were behind for too long, and notes below which offset their deletes may be missing. It
-// returns the partitions. One whose row another transaction has locked is left to the next look, as in NoteSamples.
+// LoseDeletes stops the partitions that were behind for too long, and notes below which offset their deletes may be
+// missing. It returns the partitions. One whose row another transaction has locked is left to the next look, as in
+// NoteSamples.
 func (Store) LoseDeletes(ctx context.Context, db pg.DB) ([]LostDeletes, error) {
 	out, err := pg.Collect(ctx, db, pgx.RowToStructByPos[LostDeletes], `UPDATE kappactl.archive_position p SET fault = @fault,
 			fault_detail = format('the archive was behind since %s, and the topic keeps tombstones for %s: deletes of keys that are '
@@ -40,8 +41,8 @@ type LostDeletes struct {
 	job.Range
 }
 
-// LostDeletes lists what a computation from the archive of these topics may bring back although it was deleted. It ends with what
-// prune removes.
+// LostDeletes lists what a computation from the archive of these topics may bring back although it was deleted. It ends
+// with what prune removes.
 func (Store) LostDeletes(ctx context.Context, db pg.DB, topics []string) ([]LostDeletes, error) {
 	out, err := pg.Collect(ctx, db, pgx.RowToStructByPos[LostDeletes], `SELECT a.topic, p.partition, p.start_offset, p.deletes_lost_to
 		FROM kappactl.archive_position p JOIN kappactl.archive a USING (topic_id)

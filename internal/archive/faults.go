@@ -18,6 +18,7 @@ const (
 // FaultPoints lists them.
 func FaultPoints() []string {
 	return []string{
-		Claimed, RowGroup, Closed, Uploaded, BeforeCommit, AfterCommit, MergeClosed, MergeUploaded, MergeBeforeCommit, MergeAfterCommit,
+		Claimed, RowGroup, Closed, Uploaded, BeforeCommit, AfterCommit, MergeClosed, MergeUploaded, MergeBeforeCommit,
+		MergeAfterCommit,
 	}
 }

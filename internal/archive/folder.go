@@ -32,8 +32,8 @@ func (f folder) Reach(context.Context) error {
 	return err
 }
 
-// Put writes the file under a temporary name, syncs it, renames it and syncs the folders, so that the name is there only with
-// the whole file behind it.
+// Put writes the file under a temporary name, syncs it, renames it and syncs the folders, so that the name is there
+// only with the whole file behind it.
 func (f folder) Put(ctx context.Context, name, path string) error {
 	to := f.path(name)
 	made, err := makeFolders(filepath.Dir(to))

@@ -83,7 +83,9 @@ func (h *headerReader) fill() error {
 }
 
 // column reads up to n levels of a column with the values that they have.
-func (h *headerReader) column(c *file.ByteArrayColumnChunkReader, n int, present int16) (_ [][]byte, levels, repeated []int16, err error) {
+func (h *headerReader) column(c *file.ByteArrayColumnChunkReader, n int, present int16) (_ [][]byte, levels,
+	repeated []int16, err error,
+) {
 	found := make([]parquet.ByteArray, n)
 	levels, repeated = make([]int16, n), make([]int16, n)
 	total, values, err := c.ReadBatchInPage(int64(n), found, levels, repeated)

@@ -34,7 +34,9 @@ type Entry struct {
 }
 
 // copied copies up to most bytes of a file of a location and returns how many there are, and their SHA-256.
-func copied(ctx context.Context, l Location, name string, to io.Writer, most int64) (bytes int64, sum []byte, err error) {
+func copied(ctx context.Context, l Location, name string, to io.Writer, most int64) (bytes int64, sum []byte,
+	err error,
+) {
 	r, err := l.Open(ctx, name)
 	if err != nil {
 		return 0, nil, err
@@ -60,8 +62,8 @@ func (e *DamagedError) Error() string {
 	return fmt.Sprintf("archive file %s/%s: %s", e.Location, e.Name, e.Why)
 }
 
-// Fetch copies the file of a manifest row to a local path and checks its size and hash while it copies: a *DamagedError when
-// it is not the one that was published, fs.ErrNotExist when it is not there.
+// Fetch copies the file of a manifest row to a local path and checks its size and hash while it copies: a *DamagedError
+// when it is not the one that was published, fs.ErrNotExist when it is not there.
 func Fetch(ctx context.Context, l Location, f FileRow, to io.Writer) error {
 	n, got, err := copied(ctx, l, f.Name, to, f.Bytes+1)
 	if Missing(err) {
@@ -79,7 +81,8 @@ func Fetch(ctx context.Context, l Location, f FileRow, to io.Writer) error {
 	case n < f.Bytes:
 		return damaged(fmt.Sprintf("it has %d bytes, %d were published", n, f.Bytes))
 	case string(got) != string(f.SHA256):
-		return damaged(fmt.Sprintf("its SHA-256 is %s, that of the published file was %s", hex.EncodeToString(got), hex.EncodeToString(f.SHA256)))
+		return damaged(fmt.Sprintf("its SHA-256 is %s, that of the published file was %s", hex.EncodeToString(got),
+			hex.EncodeToString(f.SHA256)))
 	}
 	return nil
 }

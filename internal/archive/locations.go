@@ -7,8 +7,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Locations opens locations: folders, and buckets of S3 as the settings reach them. The zero value reaches AWS with what the
-// environment has. It is safe for concurrent use.
+// Locations opens locations: folders, and buckets of S3 as the settings reach them. The zero value reaches AWS with
+// what the environment has. It is safe for concurrent use.
 type Locations struct {
 	S3 S3
 
@@ -16,7 +16,8 @@ type Locations struct {
 	client *s3Client // nil: not made
 }
 
-// Open returns the location of a text that job.ParseLocation took. It asks nothing of the location: an error is one of the settings.
+// Open returns the location of a text that job.ParseLocation took. It asks nothing of the location: an error is one of
+// the settings.
 func (ls *Locations) Open(text string) (Location, error) {
 	clean, err := job.ParseLocation(text)
 	if err != nil {

@@ -26,13 +26,13 @@ type Log struct {
 	cluster Cluster
 	shelf   *Shelf
 	policy  Policy
-	// estimates says that a file that cannot be read here may be judged by what the manifest knows of it: for plans on machines that
-	// do not see the folder.
+	// estimates says that a file that cannot be read here may be judged by what the manifest knows of it: for plans on
+	// machines that do not see the folder.
 	estimates bool
 }
 
-// NewLog makes a Log of a cluster and the archive that the shelf copies from. With estimates, times are told as exactly as the manifest
-// knows them where a file cannot be read.
+// NewLog makes a Log of a cluster and the archive that the shelf copies from. With estimates, times are told as exactly
+// as the manifest knows them where a file cannot be read.
 func NewLog(c Cluster, shelf *Shelf, p Policy, estimates bool) *Log {
 	return &Log{cluster: c, shelf: shelf, policy: p, estimates: estimates}
 }
@@ -86,7 +86,8 @@ func (l *Log) begin(ctx context.Context, facts []job.PartitionFacts) error {
 	return err
 }
 
-// Archived is what is read from the archive, by partition: without a gap, and, unless it is read alone, up to the log or into it.
+// Archived is what is read from the archive, by partition: without a gap, and, unless it is read alone, up to the log
+// or into it.
 func (l *Log) Archived(ctx context.Context, names []string) (map[job.Partition]job.Range, error) {
 	if l.policy == LogOnly {
 		return nil, nil //nolint:nilnil // nothing is
@@ -102,7 +103,8 @@ func (l *Log) Archived(ctx context.Context, names []string) (map[job.Partition]j
 	return Store{}.Spans(ctx, l.shelf.db, facts)
 }
 
-// OffsetsAt is Offsets with Start being the first offset whose timestamp is at or after at, or the end where there is none.
+// OffsetsAt is Offsets with Start being the first offset whose timestamp is at or after at, or the end where there is
+// none.
 func (l *Log) OffsetsAt(ctx context.Context, names []string, at time.Time) ([]job.PartitionFacts, error) {
 	if l.policy == LogOnly {
 		return l.cluster.OffsetsAt(ctx, names, at)
@@ -245,8 +247,8 @@ func (l *Log) firstIn(ctx context.Context, row FileRow, from int64, fits func(*k
 	return o.first(from, fits)
 }
 
-// Spans is what the archive holds of partitions without a gap, up to the start of their logs or further: only the partitions of which it
-// reaches that far.
+// Spans is what the archive holds of partitions without a gap, up to the start of their logs or further: only the
+// partitions of which it reaches that far.
 func (Store) Spans(ctx context.Context, db pg.DB, facts []job.PartitionFacts) (map[job.Partition]job.Range, error) {
 	var ids []string
 	var partitions []int32

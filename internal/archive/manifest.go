@@ -46,7 +46,9 @@ func scanFile(row pgx.CollectableRow) (f FileRow, err error) {
 }
 
 // Locate returns the row whose range holds an offset of a partition; ok is false when the archive does not have it.
-func (Store) Locate(ctx context.Context, db pg.DB, id job.TopicID, partition int32, offset int64) (f FileRow, ok bool, err error) {
+func (Store) Locate(ctx context.Context, db pg.DB, id job.TopicID, partition int32, offset int64) (f FileRow, ok bool,
+	err error,
+) {
 	f, err = one(ctx, db, `SELECT `+fileColumns+` FROM kappactl.archive_file f JOIN kappactl.archive a USING (topic_id)
 		WHERE f.topic_id = @topic_id::uuid AND f.partition = @partition AND f.from_offset <= @offset
 		ORDER BY f.from_offset DESC LIMIT 1`,
@@ -55,7 +57,8 @@ func (Store) Locate(ctx context.Context, db pg.DB, id job.TopicID, partition int
 		return FileRow{}, false, nil
 	}
 	if err != nil {
-		return FileRow{}, false, fmt.Errorf("look up offset %d of topic id %s, partition %d in the archive: %w", offset, id, partition, err)
+		return FileRow{}, false, fmt.Errorf("look up offset %d of topic id %s, partition %d in the archive: %w", offset, id,
+			partition, err)
 	}
 	return f, offset < f.To, nil
 }
@@ -69,7 +72,9 @@ func one(ctx context.Context, db pg.DB, sql string, args pgx.NamedArgs) (FileRow
 }
 
 // Files lists up to limit rows of a partition whose range ends behind from, in the order of offsets.
-func (Store) Files(ctx context.Context, db pg.DB, id job.TopicID, partition int32, from int64, limit int) ([]FileRow, error) {
+func (Store) Files(ctx context.Context, db pg.DB, id job.TopicID, partition int32, from int64, limit int) ([]FileRow,
+	error,
+) {
 	files, err := pg.Collect(ctx, db, scanFile, `SELECT `+fileColumns+` FROM kappactl.archive_file f JOIN kappactl.archive a USING (topic_id)
 		WHERE f.topic_id = @topic_id::uuid AND f.partition = @partition AND f.from_offset >= coalesce((
 			SELECT max(b.from_offset) FROM kappactl.archive_file b
@@ -99,8 +104,8 @@ func (Store) Bounds(ctx context.Context, db pg.DB, of job.Partition, offset int6
 	return r, nil
 }
 
-// Whole is the offset up to which the archive holds a partition from an offset on, without a gap; the offset itself when it does not
-// hold it.
+// Whole is the offset up to which the archive holds a partition from an offset on, without a gap; the offset itself
+// when it does not hold it.
 func (s Store) Whole(ctx context.Context, db pg.DB, of job.Partition, offset int64) (int64, error) {
 	row, ok, err := s.Locate(ctx, db, of.TopicID, of.ID, offset)
 	if err != nil || !ok || row.Gap() {

@@ -32,7 +32,8 @@ func (e *MarkerError) Error() string {
 	if e.Found == "" {
 		return fmt.Sprintf("%s has no marker of the archive of topic %s: a mount that is gone, another machine's folder or another bucket", e.Location, e.Topic)
 	}
-	return fmt.Sprintf("%s belongs to archive %s, the archive of topic %s is %s: another installation writes there", e.Location, e.Found, e.Topic, e.Want)
+	return fmt.Sprintf("%s belongs to archive %s, the archive of topic %s is %s: another installation writes there",
+		e.Location, e.Found, e.Topic, e.Want)
 }
 
 // CheckMarker reads the marker of an archive at a location: a *MarkerError when it is not there or another archive's.
@@ -64,8 +65,8 @@ func readMarker(ctx context.Context, l Location, a Archive) (_ string, err error
 	return m.Archive, nil
 }
 
-// Mark writes the marker of an archive at its first use of a location, unless it is there. Another archive's marker is a
-// *MarkerError.
+// Mark writes the marker of an archive at its first use of a location, unless it is there. Another archive's marker is
+// a *MarkerError.
 func Mark(ctx context.Context, l Location, temp string, a Archive) (err error) {
 	found, err := readMarker(ctx, l, a)
 	switch {

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// mergeFiles is how many small files are merged although they make no large one together. Files of like sizes are merged, so
-	// that a record is rewritten about once for each time its file has grown this many times over.
+	// mergeFiles is how many small files are merged although they make no large one together. Files of like sizes are
+	// merged, so that a record is rewritten about once for each time its file has grown this many times over.
 	mergeFiles = 8
 	// mergeLook is how many of a partition's newest files are looked at.
 	mergeLook = 256
 )
 
-// Mergeable are the files at the end of a partition's archive that are to be merged into one, in the order of offsets; none: not
-// yet. Small is a file under a quarter of the size at which files roll.
+// Mergeable are the files at the end of a partition's archive that are to be merged into one, in the order of offsets;
+// none: not yet. Small is a file under a quarter of the size at which files roll.
 func (s Store) Mergeable(ctx context.Context, db pg.DB, p Position) ([]FileRow, error) {
 	newest, err := s.newest(ctx, db, p, mergeLook)
 	if err != nil {
@@ -52,8 +52,8 @@ func mergeable(newest []FileRow, location string, size int64) []FileRow {
 	return newest[:n]
 }
 
-// Merge writes the records of files of one partition, whose ranges are adjacent, into one file in a temporary folder. memory is how
-// many bytes of records it collects for a row group.
+// Merge writes the records of files of one partition, whose ranges are adjacent, into one file in a temporary folder.
+// memory is how many bytes of records it collects for a row group.
 func Merge(ctx context.Context, l Location, temp, cluster string, files []FileRow, memory int) (_ Finished, err error) {
 	first, last := files[0], files[len(files)-1]
 	w, err := NewWriter(temp, first.Partition, first.From)
@@ -68,7 +68,10 @@ func Merge(ctx context.Context, l Location, temp, cluster string, files []FileRo
 		}
 		epoch = max(epoch, f.LeaderEpoch)
 	}
-	out, err := w.Finish(Footer{Cluster: cluster, Partition: first.Partition, Range: job.Range{From: first.From, To: last.To}, LeaderEpoch: epoch})
+	out, err := w.Finish(Footer{
+		Cluster: cluster, Partition: first.Partition,
+		Range: job.Range{From: first.From, To: last.To}, LeaderEpoch: epoch,
+	})
 	if err == nil {
 		faultpoint.Hit(MergeClosed)
 	}
@@ -90,8 +93,8 @@ func mergeFile(ctx context.Context, l Location, temp string, row FileRow, to *Wr
 	})
 }
 
-// Records hands the records of a file to f, in the order of offsets, some at a time. temp is a folder for a copy. The error is that
-// of Fetch, or of f.
+// Records hands the records of a file to f, in the order of offsets, some at a time. temp is a folder for a copy. The
+// error is that of Fetch, or of f.
 func Records(ctx context.Context, l Location, temp string, row FileRow, f func([]*kgo.Record) error) (err error) {
 	local, err := os.CreateTemp(temp, "copy-*.parquet")
 	if err != nil {

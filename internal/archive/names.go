@@ -15,7 +15,8 @@ const hashDigits = 16
 
 // FileName is the name of a file below its location: TOPIC/TOPIC-ID/PARTITION/FROM-TO-HASH.parquet.
 func FileName(p job.Partition, r job.Range, sha256 []byte) string {
-	return fmt.Sprintf("%s/%d/%d-%d-%s.parquet", Folder(p.Topic, p.TopicID), p.ID, r.From, r.To, hex.EncodeToString(sha256)[:hashDigits])
+	return fmt.Sprintf("%s/%d/%d-%d-%s.parquet", Folder(p.Topic, p.TopicID), p.ID, r.From, r.To,
+		hex.EncodeToString(sha256)[:hashDigits])
 }
 
 // Folder is where the files of a topic are, below their location: TOPIC/TOPIC-ID.

@@ -98,8 +98,8 @@ func (Store) Marked(ctx context.Context, db pg.DB, a Archive) error {
 	return nil
 }
 
-// Publish adds a file to the manifest and moves the position to the end of its range, in one transaction. ErrLost when the claim
-// is lost or the position is elsewhere: the file is then an orphan.
+// Publish adds a file to the manifest and moves the position to the end of its range, in one transaction. ErrLost when
+// the claim is lost or the position is elsewhere: the file is then an orphan.
 func (s Store) Publish(ctx context.Context, pool *pg.Pool, p Position, f Finished) error {
 	row := f.row(p)
 	err := pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
@@ -124,7 +124,8 @@ func (s Store) Publish(ctx context.Context, pool *pg.Pool, p Position, f Finishe
 // row is the row of the manifest of a file that is stored where new files of p are.
 func (f Finished) row(p Position) FileRow {
 	row := FileRow{
-		Partition: p.Of(), Range: f.Footer.Range, Location: p.Location, Name: f.Name(), Records: f.Footer.Records, Bytes: f.Bytes,
+		Partition: p.Of(), Range: f.Footer.Range, Location: p.Location, Name: f.Name(), Records: f.Footer.Records,
+		Bytes:  f.Bytes,
 		SHA256: f.SHA256, LeaderEpoch: f.Footer.LeaderEpoch,
 	}
 	if row.Records > 0 {
@@ -149,8 +150,10 @@ func insertFile(ctx context.Context, tx *pg.Tx, f FileRow) error {
 			sha256, leader_epoch, min_timestamp, max_timestamp)
 		VALUES (@topic_id::uuid, @partition, @from, @to, @location, @name, @records, @bytes, @sha256, @epoch, @min, @max)`,
 		pgx.NamedArgs{
-			"topic_id": f.TopicID.String(), "partition": f.ID, "from": f.From, "to": f.To, "location": f.Location, "name": f.Name,
-			"records": f.Records, "bytes": f.Bytes, "sha256": f.SHA256, "epoch": f.LeaderEpoch, "min": f.MinTimestamp, "max": f.MaxTimestamp,
+			"topic_id": f.TopicID.String(), "partition": f.ID, "from": f.From, "to": f.To, "location": f.Location,
+			"name":    f.Name,
+			"records": f.Records, "bytes": f.Bytes, "sha256": f.SHA256, "epoch": f.LeaderEpoch, "min": f.MinTimestamp,
+			"max": f.MaxTimestamp,
 		})
 	return err
 }

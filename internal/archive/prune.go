@@ -29,7 +29,8 @@ func (p Prune) TopicID() string { return p.of.TopicID }
 // Jobs are those that want the archive.
 func (p Prune) Jobs() []string { return p.of.Jobs }
 
-// Prunable is what goes of a partition when its archive is to begin with the first file that has a record of a time or later.
+// Prunable is what goes of a partition when its archive is to begin with the first file that has a record of a time or
+// later.
 func (Store) Prunable(ctx context.Context, db pg.DB, of Status, before time.Time) (Prune, error) {
 	out := Prune{Topic: of.Topic, Partition: of.Partition, of: of}
 	out.From = of.Start
@@ -51,8 +52,8 @@ func (Store) Prunable(ctx context.Context, db pg.DB, of Status, before time.Time
 // Unlisted is a file that no row of the manifest names any more.
 type Unlisted struct{ Location, Name string }
 
-// Unlist removes the rows of what Prunable found from the manifest, and returns their files, which are to be deleted once the
-// transaction is committed.
+// Unlist removes the rows of what Prunable found from the manifest, and returns their files, which are to be deleted
+// once the transaction is committed.
 func (Store) Unlist(ctx context.Context, tx *pg.Tx, p Prune) ([]Unlisted, error) {
 	args := pgx.NamedArgs{"topic_id": p.of.TopicID, "partition": p.Partition, "to": p.To}
 	_, err := tx.Exec(ctx, `UPDATE kappactl.archive_position SET start_offset = greatest(start_offset, @to)
@@ -73,8 +74,8 @@ func (Store) Unlist(ctx context.Context, tx *pg.Tx, p Prune) ([]Unlisted, error)
 	return out, nil
 }
 
-// Delete deletes files that were unlisted. One that could not be deleted is left as an orphan, and the error of the first is
-// returned.
+// Delete deletes files that were unlisted. One that could not be deleted is left as an orphan, and the error of the
+// first is returned.
 func (Store) Delete(ctx context.Context, at *Locations, files []Unlisted) error {
 	var failed error
 	for _, f := range files {
@@ -98,8 +99,9 @@ type Need struct {
 	From      int64  `json:"from"` // the first offset that it still reads
 }
 
-// Needed lists the versions that may still read what Prunable found: each run of a lambda version begins where the version covers its
-// topics, a replay where its first segment that is not done does, and every other version where it has read to.
+// Needed lists the versions that may still read what Prunable found: each run of a lambda version begins where the
+// version covers its topics, a replay where its first segment that is not done does, and every other version where it
+// has read to.
 func (Store) Needed(ctx context.Context, db pg.DB, plans []Prune) ([]Need, error) {
 	var ids []string
 	var partitions []int32

@@ -40,11 +40,12 @@ type Brokers interface {
 	Close()
 }
 
-// Reader answers cursors as the log's fetcher does: from files of the archive or from the brokers, decided offset by offset. A
-// reader that comes to the end of the archive goes on in the log. One goroutine owns it; it holds at most one file at a time.
+// Reader answers cursors as the log's fetcher does: from files of the archive or from the brokers, decided offset by
+// offset. A reader that comes to the end of the archive goes on in the log. One goroutine owns it; it holds at most one
+// file at a time.
 //
-// Answers from the archive have the cursor's own leader epoch, or the file's when that is newer: under an older one the log
-// might not have reached the offset, and would be taken for one that was cut off.
+// Answers from the archive have the cursor's own leader epoch, or the file's when that is newer: under an older one the
+// log might not have reached the offset, and would be taken for one that was cut off.
 type Reader struct {
 	brokers Brokers
 	shelf   *Shelf
@@ -82,7 +83,10 @@ const (
 
 // NewReader makes a reader over brokers and the archive that the shelf copies from. Close ends both it and brokers.
 func NewReader(brokers Brokers, shelf *Shelf, p Policy, now func() time.Time) *Reader {
-	return &Reader{brokers: brokers, shelf: shelf, policy: p, now: now, wait: 250 * time.Millisecond, places: map[job.Partition]*place{}}
+	return &Reader{
+		brokers: brokers, shelf: shelf, policy: p, now: now, wait: 250 * time.Millisecond,
+		places: map[job.Partition]*place{},
+	}
 }
 
 // Prefer sets the policy from the next call on.
@@ -110,8 +114,8 @@ func (r *Reader) Close() {
 	r.brokers.Close()
 }
 
-// Fetch answers as kafka.Fetcher.Fetch does. Errors of files and of the manifest are in Err of the answers: a *DamagedError is
-// final, others pass.
+// Fetch answers as kafka.Fetcher.Fetch does. Errors of files and of the manifest are in Err of the answers: a
+// *DamagedError is final, others pass.
 func (r *Reader) Fetch(ctx context.Context, cursors []kafka.Cursor) ([]kafka.Fetched, error) {
 	if r.policy == LogOnly {
 		r.Rest()
@@ -210,15 +214,23 @@ func nothing(c kafka.Cursor, archived job.Range) []kafka.Fetched {
 	if c.Next >= archived.To {
 		return nil
 	}
-	return []kafka.Fetched{failed(c, &kafka.GapError{Partition: c.Partition, Wanted: c.Next, Start: archived.From, End: archived.To})}
+	return []kafka.Fetched{failed(c, &kafka.GapError{
+		Partition: c.Partition, Wanted: c.Next, Start: archived.From,
+		End: archived.To,
+	})}
 }
 
 func failed(c kafka.Cursor, err error) kafka.Fetched {
-	return kafka.Fetched{Partition: c.Partition, Next: c.Next, LeaderEpoch: -1, LogStart: -1, LastStable: -1, End: -1, Err: err}
+	return kafka.Fetched{
+		Partition: c.Partition, Next: c.Next, LeaderEpoch: -1, LogStart: -1, LastStable: -1, End: -1,
+		Err: err,
+	}
 }
 
 // fromBrokers asks the brokers. An answer that retention took the offset is withheld when the archive holds it.
-func (r *Reader) fromBrokers(ctx context.Context, log []kafka.Cursor, out []kafka.Fetched, poll bool) ([]kafka.Fetched, error) {
+func (r *Reader) fromBrokers(ctx context.Context, log []kafka.Cursor, out []kafka.Fetched, poll bool) ([]kafka.Fetched,
+	error,
+) {
 	ask := r.brokers.Fetch
 	if poll {
 		ask = r.brokers.Poll
@@ -246,7 +258,8 @@ func (r *Reader) fromBrokers(ctx context.Context, log []kafka.Cursor, out []kafk
 	return out, nil
 }
 
-// fromFiles answers one of the cursors, that of the file in hand first, so that a file is read to its end before the next one.
+// fromFiles answers one of the cursors, that of the file in hand first, so that a file is read to its end before the
+// next one.
 func (r *Reader) fromFiles(ctx context.Context, archived []kafka.Cursor, out []kafka.Fetched) ([]kafka.Fetched, error) {
 	if i := slices.IndexFunc(archived, r.inHand); i > 0 {
 		archived[0], archived[i] = archived[i], archived[0]

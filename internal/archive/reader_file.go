@@ -25,8 +25,8 @@ func (o *opened) close(s *Shelf) {
 	s.give(o.row, o.book)
 }
 
-// read answers a cursor from the file of its place. A file that is not there may have been merged into another one: the manifest is
-// asked again.
+// read answers a cursor from the file of its place. A file that is not there may have been merged into another one: the
+// manifest is asked again.
 func (r *Reader) read(ctx context.Context, c kafka.Cursor, p *place) kafka.Fetched {
 	f, err := r.records(ctx, c, p)
 	if Missing(err) {
@@ -65,7 +65,8 @@ func (r *Reader) records(ctx context.Context, c kafka.Cursor, p *place) (kafka.F
 	o := r.open
 	o.file.From(c.Next)
 	out := kafka.Fetched{
-		Partition: c.Partition, Next: p.row.To, LeaderEpoch: c.LeaderEpoch, LogStart: p.row.From, LastStable: p.row.To, End: p.row.To,
+		Partition: c.Partition, Next: p.row.To, LeaderEpoch: c.LeaderEpoch, LogStart: p.row.From, LastStable: p.row.To,
+		End: p.row.To,
 	}
 	if out.LeaderEpoch >= 0 {
 		out.LeaderEpoch = max(out.LeaderEpoch, p.row.LeaderEpoch)
@@ -74,7 +75,10 @@ func (r *Reader) records(ctx context.Context, c kafka.Cursor, p *place) (kafka.F
 	switch {
 	case errors.Is(err, io.EOF):
 	case err != nil:
-		return kafka.Fetched{}, &DamagedError{Range: p.row.Range, Location: p.row.Location, Name: p.row.Name, Why: err.Error(), Err: err}
+		return kafka.Fetched{}, &DamagedError{
+			Range: p.row.Range, Location: p.row.Location, Name: p.row.Name,
+			Why: err.Error(), Err: err,
+		}
 	default:
 		out.Records, out.Next = records, records[len(records)-1].Offset+1
 	}

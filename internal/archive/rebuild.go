@@ -45,9 +45,9 @@ func (Store) Adopt(ctx context.Context, db pg.DB, at *Locations, a Archive) (Arc
 	return a, nil
 }
 
-// Rebuild puts files back into the manifest that no row names and that go on where a partition's archive ends, or make all of one
-// that has no rows: what a database lost that was restored from a backup. Hash, footer and contiguity are checked; done gets each
-// file that was taken, found each that is damaged.
+// Rebuild puts files back into the manifest that no row names and that go on where a partition's archive ends, or make
+// all of one that has no rows: what a database lost that was restored from a backup. Hash, footer and contiguity are
+// checked; done gets each file that was taken, found each that is damaged.
 func (s Store) Rebuild(
 	ctx context.Context, pool *pg.Pool, at *Locations, a Archive, temp string, done func(Rebuilt), found func(Finding),
 ) error {
@@ -68,8 +68,12 @@ func (s Store) Rebuild(
 		}
 	}
 	for id, files := range byPartition {
-		slices.SortFunc(files, func(x, y candidate) int { return cmp.Or(cmp.Compare(x.r.From, y.r.From), cmp.Compare(y.r.To, x.r.To)) })
-		if err := s.rebuild(ctx, pool, l, a, job.Partition{Topic: a.Topic, TopicID: a.TopicID, ID: id}, files, temp, done, found); err != nil {
+		slices.SortFunc(files, func(x, y candidate) int {
+			return cmp.Or(cmp.Compare(x.r.From, y.r.From),
+				cmp.Compare(y.r.To, x.r.To))
+		})
+		if err := s.rebuild(ctx, pool, l, a, job.Partition{Topic: a.Topic, TopicID: a.TopicID, ID: id}, files, temp, done,
+			found); err != nil {
 			return err
 		}
 	}
@@ -85,7 +89,8 @@ type candidate struct {
 
 // rebuild takes the files of one partition, in the order of offsets, the longest of those with the same start first.
 func (s Store) rebuild(
-	ctx context.Context, pool *pg.Pool, l Location, a Archive, p job.Partition, files []candidate, temp string, done func(Rebuilt), found func(Finding),
+	ctx context.Context, pool *pg.Pool, l Location, a Archive, p job.Partition, files []candidate, temp string,
+	done func(Rebuilt), found func(Finding),
 ) error {
 	next, err := s.beginning(ctx, pool, p, files[0].r.From)
 	if err != nil {
@@ -98,7 +103,10 @@ func (s Store) rebuild(
 		row, err := readCandidate(ctx, l, a, p, c, temp)
 		var damaged *DamagedError
 		if errors.As(err, &damaged) {
-			found(Finding{Topic: p.Topic, Partition: p.ID, From: c.r.From, To: c.r.To, File: a.Location + "/" + c.Name, Cause: damaged.Why})
+			found(Finding{
+				Topic: p.Topic, Partition: p.ID, From: c.r.From, To: c.r.To, File: a.Location + "/" + c.Name,
+				Cause: damaged.Why,
+			})
 			continue
 		}
 		if err != nil {
@@ -127,8 +135,11 @@ func (Store) beginning(ctx context.Context, db pg.DB, p job.Partition, first int
 	return next, nil
 }
 
-// readCandidate reads a file whole and makes the row that it had; a *DamagedError when name, hash, footer and records do not fit.
-func readCandidate(ctx context.Context, l Location, a Archive, p job.Partition, c candidate, temp string) (row FileRow, err error) {
+// readCandidate reads a file whole and makes the row that it had; a *DamagedError when name, hash, footer and records
+// do not fit.
+func readCandidate(ctx context.Context, l Location, a Archive, p job.Partition, c candidate, temp string) (row FileRow,
+	err error,
+) {
 	row = FileRow{Partition: p, Range: c.r, Location: a.Location, Name: c.Name}
 	local, err := os.CreateTemp(temp, "rebuild-*.parquet")
 	if err != nil {
@@ -175,7 +186,8 @@ func timestamps(f *File, row *FileRow) error {
 	}
 }
 
-// putBack inserts a row where the archive of its partition ends. An archiver that has read on from there begins again behind it.
+// putBack inserts a row where the archive of its partition ends. An archiver that has read on from there begins again
+// behind it.
 func (Store) putBack(ctx context.Context, pool *pg.Pool, f FileRow) error {
 	err := pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		tag, err := tx.Exec(ctx, `UPDATE kappactl.archive_position SET next = @to, leader_epoch = @epoch,

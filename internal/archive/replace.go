@@ -23,9 +23,11 @@ func (Store) newest(ctx context.Context, db pg.DB, p Position, limit int) ([]Fil
 	return files, nil
 }
 
-// Replace lists a merged file in place of those that it was made of, which are to be deleted after keep. ErrLost when the claim is
-// lost or the manifest has changed meanwhile: the file is then an orphan.
-func (s Store) Replace(ctx context.Context, pool *pg.Pool, p Position, files []FileRow, by Finished, keep time.Duration) error {
+// Replace lists a merged file in place of those that it was made of, which are to be deleted after keep. ErrLost when
+// the claim is lost or the manifest has changed meanwhile: the file is then an orphan.
+func (s Store) Replace(ctx context.Context, pool *pg.Pool, p Position, files []FileRow, by Finished,
+	keep time.Duration,
+) error {
 	row := by.row(p)
 	err := pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		if err := s.lockClaim(ctx, tx, p); err != nil {
@@ -40,7 +42,8 @@ func (s Store) Replace(ctx context.Context, pool *pg.Pool, p Position, files []F
 			INSERT INTO kappactl.archive_replaced (topic_id, partition, from_offset, to_offset, location, name, delete_at)
 			SELECT topic_id, partition, from_offset, to_offset, location, name, clock_timestamp() + @keep::interval FROM gone`,
 			pgx.NamedArgs{
-				"topic_id": row.TopicID.String(), "partition": row.ID, "from": row.From, "to": row.To, "names": names(files), "keep": pg.Interval(keep),
+				"topic_id": row.TopicID.String(), "partition": row.ID, "from": row.From, "to": row.To, "names": names(files),
+				"keep": pg.Interval(keep),
 			})
 		if err != nil {
 			return err
@@ -100,8 +103,8 @@ func (Store) Due(ctx context.Context, db pg.DB, limit int) ([]Replaced, error) {
 	return out, nil
 }
 
-// Remove deletes a replaced file and forgets it. Where the marker is missing it does neither: another machine's folder has not got the
-// file.
+// Remove deletes a replaced file and forgets it. Where the marker is missing it does neither: another machine's folder
+// has not got the file.
 func (Store) Remove(ctx context.Context, db pg.DB, at *Locations, r Replaced) error {
 	l, err := at.Open(r.Location)
 	if err == nil {
@@ -123,7 +126,8 @@ func (Store) Remove(ctx context.Context, db pg.DB, at *Locations, r Replaced) er
 
 // replacedNames are the files of a topic that wait to be deleted.
 func (Store) replacedNames(ctx context.Context, db pg.DB, a Archive) (map[string]bool, error) {
-	found, err := pg.Collect(ctx, db, pgx.RowTo[string], `SELECT name FROM kappactl.archive_replaced WHERE topic_id = @topic_id::uuid`,
+	found, err := pg.Collect(ctx, db, pgx.RowTo[string],
+		`SELECT name FROM kappactl.archive_replaced WHERE topic_id = @topic_id::uuid`,
 		pgx.NamedArgs{"topic_id": a.TopicID.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list the replaced files of the archive of %s: %w", a.Topic, err)

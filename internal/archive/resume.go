@@ -19,8 +19,8 @@ type Resumed struct {
 	Jobs       []string `json:"-"` // that want the archive
 }
 
-// Resume lets the partitions of a topic that a fault has stopped try again, those of all topics when it is empty, and returns them
-// by archive.
+// Resume lets the partitions of a topic that a fault has stopped try again, those of all topics when it is empty, and
+// returns them by archive.
 func (Store) Resume(ctx context.Context, db pg.DB, topic string) ([]Resumed, error) {
 	out, err := pg.Collect(ctx, db, pgx.RowToStructByPos[Resumed], `
 		WITH resumed AS (
@@ -37,10 +37,12 @@ func (Store) Resume(ctx context.Context, db pg.DB, topic string) ([]Resumed, err
 	return out, nil
 }
 
-// AcceptGap lets a partition go on behind the offsets of its fault. What retention took becomes a range without a file. A log that
-// was cut off below the archive's end is archived again from that end on. It returns the jobs that want the archive. False: no
-// partition has a fault of that range.
-func (s Store) AcceptGap(ctx context.Context, tx *pg.Tx, topic string, partition int32, gap job.Range) (jobs []string, ok bool, err error) {
+// AcceptGap lets a partition go on behind the offsets of its fault. What retention took becomes a range without a file.
+// A log that was cut off below the archive's end is archived again from that end on. It returns the jobs that want the
+// archive. False: no partition has a fault of that range.
+func (s Store) AcceptGap(ctx context.Context, tx *pg.Tx, topic string, partition int32, gap job.Range) (jobs []string,
+	ok bool, err error,
+) {
 	jobs, err = s.acceptGap(ctx, tx, topic, partition, gap)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, false, nil
@@ -52,7 +54,9 @@ func (s Store) AcceptGap(ctx context.Context, tx *pg.Tx, topic string, partition
 }
 
 // acceptGap is AcceptGap, with pgx.ErrNoRows when no partition has a fault of that range.
-func (Store) acceptGap(ctx context.Context, tx *pg.Tx, topic string, partition int32, gap job.Range) (jobs []string, err error) {
+func (Store) acceptGap(ctx context.Context, tx *pg.Tx, topic string, partition int32, gap job.Range) (jobs []string,
+	err error,
+) {
 	var item, next int64
 	var id [16]byte
 	var location string
@@ -60,7 +64,8 @@ func (Store) acceptGap(ctx context.Context, tx *pg.Tx, topic string, partition i
 		FROM kappactl.archive_position p JOIN kappactl.archive a USING (topic_id)
 		WHERE a.topic = @topic AND p.partition = @partition AND p.fault <> '' AND p.fault_from = @from AND p.fault_to = @to
 		FOR UPDATE OF p`,
-		pgx.NamedArgs{"topic": topic, "partition": partition, "from": gap.From, "to": gap.To}).Scan(&item, &next, &id, &location, &jobs)
+		pgx.NamedArgs{"topic": topic, "partition": partition, "from": gap.From, "to": gap.To}).Scan(&item, &next, &id,
+		&location, &jobs)
 	if err != nil {
 		return nil, err
 	}

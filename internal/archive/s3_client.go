@@ -67,7 +67,8 @@ func newS3Client(s S3) (*s3Client, error) {
 	}
 	keys := s.keys()
 	c, err := minio.NewCore(u.Host, &minio.Options{
-		Creds: keys, Secure: u.Scheme == "https", Transport: transport, Region: s.Region, BucketLookup: s.lookup(), MaxRetries: 1,
+		Creds: keys, Secure: u.Scheme == "https", Transport: transport, Region: s.Region, BucketLookup: s.lookup(),
+		MaxRetries: 1,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("archive.s3.endpoint %s: %w", endpoint, err)
@@ -134,8 +135,8 @@ func (c *stallConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// try makes a request to a bucket, and makes it again when it failed for a reason that may pass. The error is an *S3Error, that of
-// ctx, or fs.ErrNotExist of a file.
+// try makes a request to a bucket, and makes it again when it failed for a reason that may pass. The error is an
+// *S3Error, that of ctx, or fs.ErrNotExist of a file.
 func (c *s3Client) try(ctx context.Context, at bucket, object string, request func() error) error {
 	for n := 1; ; n++ {
 		err := request()

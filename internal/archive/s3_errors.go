@@ -52,8 +52,8 @@ const (
 	checkEndpoint = "check archive.s3.endpoint in the settings"
 )
 
-// explain turns the error of a request into what a person can act on: an *S3Error, or fs.ErrNotExist for a file that is not there.
-// passes reports whether the request may succeed a little later.
+// explain turns the error of a request into what a person can act on: an *S3Error, or fs.ErrNotExist for a file that is
+// not there. passes reports whether the request may succeed a little later.
 func (c *s3Client) explain(err error, at bucket, object string) (_ error, passes bool) {
 	var answer minio.ErrorResponse
 	if !errors.As(err, &answer) {
@@ -74,14 +74,18 @@ func (c *s3Client) explain(err error, at bucket, object string) (_ error, passes
 		e.Trouble, e.Cause, e.Cure = TroubleCredentials, "the session token is not valid any more", checkKeys
 	case code == "RequestTimeTooSkewed":
 		e.Cause, e.Cure = "the clock of this machine differs too much from that of the endpoint", "set the clock"
-	case slices.Contains([]string{"AuthorizationHeaderMalformed", "InvalidRegion", "PermanentRedirect", "IllegalLocationConstraintException"}, code):
+	case slices.Contains([]string{
+		"AuthorizationHeaderMalformed", "InvalidRegion", "PermanentRedirect",
+		"IllegalLocationConstraintException",
+	}, code):
 		return c.elsewhere(e, answer)
 	case code == minio.AccessDenied:
 		c.denied(e, at)
 	default:
 		e.Cause = fmt.Sprintf("%s answered %s (HTTP status %d): %s", c.endpoint, code, answer.StatusCode, answer.Message)
 		passes = answer.StatusCode >= http.StatusInternalServerError ||
-			slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooManyRequests}, answer.StatusCode) || code == "SlowDown"
+			slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooManyRequests}, answer.StatusCode) ||
+			code == "SlowDown"
 	}
 	if e.Trouble == TroubleCredentials {
 		c.keys.Expire() // they may have been replaced
@@ -89,8 +93,8 @@ func (c *s3Client) explain(err error, at bucket, object string) (_ error, passes
 	return e, passes
 }
 
-// elsewhere is a bucket of another region. Without a region in the settings the library has noted that of the answer, and another
-// attempt uses it.
+// elsewhere is a bucket of another region. Without a region in the settings the library has noted that of the answer,
+// and another attempt uses it.
 func (c *s3Client) elsewhere(e *S3Error, answer minio.ErrorResponse) (error, bool) {
 	e.Trouble, e.Cause, e.Cure = TroubleRegion, "the bucket is in another region", "set archive.s3.region in the settings"
 	if answer.Region != "" && answer.Region != c.region {
@@ -104,7 +108,8 @@ func (c *s3Client) elsewhere(e *S3Error, answer minio.ErrorResponse) (error, boo
 
 // denied is a request that the credentials may not make, or one without credentials.
 func (c *s3Client) denied(e *S3Error, at bucket) {
-	if keys, err := c.keys.GetWithContext(c.core.CredContext()); err == nil && keys.SignerType == credentials.SignatureAnonymous {
+	if keys, err := c.keys.GetWithContext(c.core.CredContext()); err == nil &&
+		keys.SignerType == credentials.SignatureAnonymous {
 		e.Trouble, e.Cause, e.Cure = TroubleCredentials, "there are no credentials", setKeys
 		return
 	}

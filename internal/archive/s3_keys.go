@@ -9,7 +9,8 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// keysFor is how long an access key from the settings is used before it is read again: its secret may have been replaced.
+// keysFor is how long an access key from the settings is used before it is read again: its secret may have been
+// replaced.
 const keysFor = 5 * time.Minute
 
 // keys are those of the settings, else those of the first source that has one.

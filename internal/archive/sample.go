@@ -36,8 +36,9 @@ func (Store) Unsampled(ctx context.Context, db pg.DB, id job.TopicID, within tim
 	return out, nil
 }
 
-// NoteSamples notes where the logs of a topic's partitions begin and end. A partition whose row another transaction has locked is left
-// to the next look: waiting for several rows in an order of its own, a sample could deadlock with agents that renew their leases.
+// NoteSamples notes where the logs of a topic's partitions begin and end. A partition whose row another transaction has
+// locked is left to the next look: waiting for several rows in an order of its own, a sample could deadlock with agents
+// that renew their leases.
 func (Store) NoteSamples(ctx context.Context, db pg.DB, id job.TopicID, samples []Sample) error {
 	var partitions []int32
 	var starts, stables []int64
@@ -51,7 +52,10 @@ func (Store) NoteSamples(ctx context.Context, db pg.DB, id job.TopicID, samples 
 		FROM unnest(@partitions::integer[], @starts::bigint[], @stables::bigint[], @deadlines::timestamptz[]) s (partition, start, stable, deadline)
 		WHERE p.topic_id = @topic_id::uuid AND p.partition = s.partition
 		  AND p.id IN (SELECT f.id FROM kappactl.archive_position f WHERE f.topic_id = @topic_id::uuid FOR NO KEY UPDATE SKIP LOCKED)`,
-		pgx.NamedArgs{"topic_id": id.String(), "partitions": partitions, "starts": starts, "stables": stables, "deadlines": deadlines})
+		pgx.NamedArgs{
+			"topic_id": id.String(), "partitions": partitions, "starts": starts, "stables": stables,
+			"deadlines": deadlines,
+		})
 	if err != nil {
 		return fmt.Errorf("note where the logs of topic id %s end: %w", id, err)
 	}
@@ -60,7 +64,8 @@ func (Store) NoteSamples(ctx context.Context, db pg.DB, id job.TopicID, samples 
 
 // Archives lists the archives of all topics.
 func (Store) Archives(ctx context.Context, db pg.DB) ([]Archive, error) {
-	out, err := pg.Collect(ctx, db, scanArchive, `SELECT `+archiveColumns+` FROM kappactl.archive a ORDER BY a.topic, a.created_at`, pgx.NamedArgs{})
+	out, err := pg.Collect(ctx, db, scanArchive,
+		`SELECT `+archiveColumns+` FROM kappactl.archive a ORDER BY a.topic, a.created_at`, pgx.NamedArgs{})
 	if err != nil {
 		return nil, fmt.Errorf("list archives: %w", err)
 	}

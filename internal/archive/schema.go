@@ -20,8 +20,8 @@ const (
 	columnCount
 )
 
-// fileSchema is the schema of every file. Keys, values and headers are bytes as the broker holds them; a missing key or value is
-// null, an empty one is not. Timestamps are milliseconds.
+// fileSchema is the schema of every file. Keys, values and headers are bytes as the broker holds them; a missing key or
+// value is null, an empty one is not. Timestamps are milliseconds.
 func fileSchema() *schema.GroupNode {
 	required, optional := parquet.Repetitions.Required, parquet.Repetitions.Optional
 	milliseconds := schema.NewTimestampLogicalType(true, schema.TimeUnitMillis)
@@ -50,7 +50,8 @@ func writerProperties() *parquet.WriterProperties {
 		parquet.WithCompressionLevel(1),
 		parquet.WithCreatedBy("kappactl"),
 		parquet.WithDictionaryFor("offset", false), parquet.WithEncodingFor("offset", parquet.Encodings.DeltaBinaryPacked),
-		parquet.WithDictionaryFor("timestamp", false), parquet.WithEncodingFor("timestamp", parquet.Encodings.DeltaBinaryPacked),
+		parquet.WithDictionaryFor("timestamp", false),
+		parquet.WithEncodingFor("timestamp", parquet.Encodings.DeltaBinaryPacked),
 		parquet.WithDictionaryFor("value", false), parquet.WithStatsFor("value", false), parquet.WithStatsFor("key", false),
 	)
 }

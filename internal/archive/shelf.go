@@ -14,8 +14,8 @@ import (
 // DefaultShelf is how many bytes of files a Shelf holds by default.
 const DefaultShelf = 1 << 30
 
-// Shelf holds copies of files of the archive in a temporary folder, for all readers of a process. It is safe for concurrent use.
-// The copies have no name, so that the death of the process leaves none behind.
+// Shelf holds copies of files of the archive in a temporary folder, for all readers of a process. It is safe for
+// concurrent use. The copies have no name, so that the death of the process leaves none behind.
 type Shelf struct {
 	db     pg.DB
 	at     *Locations
@@ -55,8 +55,8 @@ func NewShelf(db pg.DB, at *Locations, folder string, most int64) *Shelf {
 
 func shelved(f FileRow) string { return f.Location + "/" + f.Name }
 
-// take returns the copy of a file, which is fetched at its first use. It waits while other files in use fill the shelf. give ends its use.
-// Errors are those of Fetch and CheckMarker.
+// take returns the copy of a file, which is fetched at its first use. It waits while other files in use fill the shelf.
+// give ends its use. Errors are those of Fetch and CheckMarker.
 func (s *Shelf) take(ctx context.Context, f FileRow) (*book, error) {
 	b, isNew, err := s.reserve(ctx, f)
 	if err != nil {
@@ -84,8 +84,8 @@ func (s *Shelf) take(ctx context.Context, f FileRow) (*book, error) {
 	return nil, b.err
 }
 
-// Copy is a verified copy of a file, which is fetched at its first use. It waits while other files in use fill the shelf. give ends its
-// use. Errors are those of Fetch and CheckMarker.
+// Copy is a verified copy of a file, which is fetched at its first use. It waits while other files in use fill the
+// shelf. give ends its use. Errors are those of Fetch and CheckMarker.
 func (s *Shelf) Copy(ctx context.Context, f FileRow) (_ *io.SectionReader, give func(), err error) {
 	b, err := s.take(ctx, f)
 	if err != nil {
@@ -131,7 +131,8 @@ func (s *Shelf) reserve(ctx context.Context, f FileRow) (b *book, isNew bool, er
 	}
 }
 
-// room removes books that nobody uses, those taken longest ago first, until so many bytes fit. It reports whether they do.
+// room removes books that nobody uses, those taken longest ago first, until so many bytes fit. It reports whether they
+// do.
 func (s *Shelf) room(bytes int64) bool {
 	for s.held > 0 && s.held+bytes > s.most {
 		oldest := ""

@@ -48,12 +48,12 @@ type Status struct {
 	Published  time.Time  `json:"published_at"`
 }
 
-// deadlineSQL is when retention or compaction may delete what position p of archive a has not archived; null: it will not. Compaction
-// deletes tombstones.
+// deadlineSQL is when retention or compaction may delete what position p of archive a has not archived; null: it will
+// not. Compaction deletes tombstones.
 const deadlineSQL = `CASE WHEN p.next < p.last_stable THEN least(p.deadline, p.caught_up_at + a.delete_retention) END`
 
-// lateSQL is true of a position p of archive a when less than two rolls are left before retention may delete what is not archived, or
-// half the time after which compaction may delete tombstones is over.
+// lateSQL is true of a position p of archive a when less than two rolls are left before retention may delete what is
+// not archived, or half the time after which compaction may delete tombstones is over.
 const lateSQL = `(p.next < p.last_stable AND coalesce(p.deadline < clock_timestamp() + 2 * a.roll_every, false)
 	OR p.next < p.last_stable AND coalesce(p.caught_up_at + a.delete_retention / 2 < clock_timestamp(), false))`
 

@@ -17,7 +17,9 @@ type spanKey struct {
 }
 
 // spans are the ranges without a gap that end at or behind the given starts of logs.
-func spans(ctx context.Context, db pg.DB, ids []string, partitions []int32, starts []int64) (map[spanKey]job.Range, error) {
+func spans(ctx context.Context, db pg.DB, ids []string, partitions []int32, starts []int64) (map[spanKey]job.Range,
+	error,
+) {
 	type row struct {
 		ID        [16]byte
 		Partition int32
@@ -44,8 +46,8 @@ func spans(ctx context.Context, db pg.DB, ids []string, partitions []int32, star
 	return out, nil
 }
 
-// Topics are topics as the archive alone knows them, the newest of each name: logs that begin and end where it does, and that are
-// kept for ever.
+// Topics are topics as the archive alone knows them, the newest of each name: logs that begin and end where it does,
+// and that are kept for ever.
 func (Store) Topics(ctx context.Context, db pg.DB, names []string) ([]job.TopicFacts, error) {
 	type row struct {
 		Topic     string
@@ -69,11 +71,15 @@ func (Store) Topics(ctx context.Context, db pg.DB, names []string) ([]job.TopicF
 	var out []job.TopicFacts
 	for _, r := range rows {
 		if len(out) == 0 || out[len(out)-1].Name != r.Topic {
-			out = append(out, job.TopicFacts{Name: r.Topic, ID: r.ID, RetentionMS: -1, RetentionBytes: -1, DeleteRetentionMS: -1})
+			out = append(out, job.TopicFacts{
+				Name: r.Topic, ID: r.ID, RetentionMS: -1, RetentionBytes: -1,
+				DeleteRetentionMS: -1,
+			})
 		}
 		t := &out[len(out)-1]
 		t.Partitions = append(t.Partitions, job.PartitionFacts{
-			Partition: job.Partition{Topic: r.Topic, TopicID: r.ID, ID: r.Partition}, LeaderEpoch: r.Epoch, Start: r.From, LastStable: r.To, End: r.To,
+			Partition: job.Partition{Topic: r.Topic, TopicID: r.ID, ID: r.Partition}, LeaderEpoch: r.Epoch, Start: r.From,
+			LastStable: r.To, End: r.To,
 		})
 	}
 	for _, name := range names {
@@ -93,7 +99,8 @@ func hasTopic(facts []job.TopicFacts, name string) bool {
 	return false
 }
 
-// FileSince is the first file from an offset on that holds a record whose timestamp is at or after a time in milliseconds.
+// FileSince is the first file from an offset on that holds a record whose timestamp is at or after a time in
+// milliseconds.
 func (Store) FileSince(ctx context.Context, db pg.DB, p job.Partition, from, ms int64) (f FileRow, ok bool, err error) {
 	f, err = one(ctx, db, `SELECT `+fileColumns+` FROM kappactl.archive_file f JOIN kappactl.archive a USING (topic_id)
 		WHERE f.topic_id = @topic_id::uuid AND f.partition = @partition AND f.from_offset = (

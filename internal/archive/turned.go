@@ -20,8 +20,9 @@ type Turned struct {
 	Jobs       []string   // that want the archive
 }
 
-// Turned notes which partitions have become late, have stopped, or are neither any more, and returns those to tell of. The transaction
-// that tells of them is the caller's. A partition whose row another transaction has locked is left to the next look.
+// Turned notes which partitions have become late, have stopped, or are neither any more, and returns those to tell of.
+// The transaction that tells of them is the caller's. A partition whose row another transaction has locked is left to
+// the next look.
 func (Store) Turned(ctx context.Context, tx *pg.Tx) ([]Turned, error) {
 	out, err := pg.Collect(ctx, tx, pgx.RowToStructByPos[Turned], `
 		WITH now AS MATERIALIZED (

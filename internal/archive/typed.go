@@ -27,7 +27,9 @@ func (Store) typedOf(ctx context.Context, db pg.DB, f FileRow) ([]FileRow, error
 }
 
 // verifyTyped reads the files with typed columns of a file, and hands what is wrong with them to found.
-func (s Store) verifyTyped(ctx context.Context, db pg.DB, at *Locations, f FileRow, found func(file, cause string)) error {
+func (s Store) verifyTyped(ctx context.Context, db pg.DB, at *Locations, f FileRow,
+	found func(file, cause string),
+) error {
 	typed, err := s.typedOf(ctx, db, f)
 	if err != nil {
 		return err
@@ -52,7 +54,8 @@ func (s Store) verifyTyped(ctx context.Context, db pg.DB, at *Locations, f FileR
 
 // typedNames are the files with typed columns of a topic.
 func (Store) typedNames(ctx context.Context, db pg.DB, a Archive) (map[string]bool, error) {
-	found, err := pg.Collect(ctx, db, pgx.RowTo[string], `SELECT name FROM kappactl.archive_typed WHERE topic_id = @topic_id::uuid`,
+	found, err := pg.Collect(ctx, db, pgx.RowTo[string],
+		`SELECT name FROM kappactl.archive_typed WHERE topic_id = @topic_id::uuid`,
 		pgx.NamedArgs{"topic_id": a.TopicID.String()})
 	if err != nil {
 		return nil, fmt.Errorf("list the typed columns of the archive of %s: %w", a.Topic, err)

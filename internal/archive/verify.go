@@ -30,9 +30,8 @@ type Verified struct {
 // pageOfFiles is how many rows of the manifest are read at once.
 const pageOfFiles = 1000
 
-// Verify reads every file of a partition's archive again: hash, footer, number of records, and whether the ranges are contiguous; of
-// typed columns size and hash.
-// found gets what is wrong. temp is a folder for one file at a time.
+// Verify reads every file of a partition's archive again: hash, footer, number of records, and whether the ranges are
+// contiguous; of typed columns size and hash. found gets what is wrong. temp is a folder for one file at a time.
 func (s Store) Verify(
 	ctx context.Context, db pg.DB, locations *Locations, of Status, temp string, found func(Finding),
 ) (Verified, error) {
@@ -101,14 +100,15 @@ func verifyFile(ctx context.Context, at *Locations, f FileRow, temp string) (err
 		return damaged("%s", err)
 	}
 	if file.Footer.Partition != f.Partition || file.Footer.Range != f.Range || file.Footer.Records != f.Records {
-		return damaged("its footer names %s %s with %d records, its row %s %s with %d", file.Footer.Partition, file.Footer.Range, file.Footer.Records,
+		return damaged("its footer names %s %s with %d records, its row %s %s with %d", file.Footer.Partition,
+			file.Footer.Range, file.Footer.Records,
 			f.Partition, f.Range, f.Records)
 	}
 	return nil
 }
 
-// Orphans lists the files in the folder of an archive that no row of the manifest names. A file that is being published now may be
-// among them.
+// Orphans lists the files in the folder of an archive that no row of the manifest names. A file that is being published
+// now may be among them.
 func (s Store) Orphans(ctx context.Context, db pg.DB, at *Locations, a Archive) ([]Entry, error) {
 	l, err := at.Open(a.Location)
 	if err != nil {

@@ -25,8 +25,8 @@ type Wanted struct {
 	DeleteRetention *time.Duration
 }
 
-// Want makes the archive of a topic as it is wanted: it is created at its first use, and a change of location holds for new
-// files. Without jobs it stops and its files stay.
+// Want makes the archive of a topic as it is wanted: it is created at its first use, and a change of location holds for
+// new files. Without jobs it stops and its files stay.
 func (Store) Want(ctx context.Context, db pg.DB, w Wanted) error {
 	var deletes *string
 	if w.DeleteRetention != nil {
@@ -91,9 +91,9 @@ func (w Wish) In(cluster string) bool {
 	return !slices.ContainsFunc(w.clusters, func(c string) bool { return c != "" && c != cluster })
 }
 
-// Wishes are what the job files that are in force want, by topic: of each job the newest version that is not standby, or else the
-// newest. Jobs that want one topic at two locations are refused when they are deployed; should there be some, the first by name
-// has its way.
+// Wishes are what the job files that are in force want, by topic: of each job the newest version that is not standby,
+// or else the newest. Jobs that want one topic at two locations are refused when they are deployed; should there be
+// some, the first by name has its way.
 func (Store) Wishes(ctx context.Context, db pg.DB) (map[string]Wish, error) {
 	type row struct {
 		Job, Cluster, Topic, Location string

@@ -17,8 +17,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Writer writes one file into a temporary folder: records are collected in memory and written as a row group by Flush. One
-// goroutine owns it. Finish or Discard ends it.
+// Writer writes one file into a temporary folder: records are collected in memory and written as a row group by Flush.
+// One goroutine owns it. Finish or Discard ends it.
 type Writer struct {
 	file      *os.File
 	hash      hash.Hash
@@ -53,7 +53,8 @@ func NewWriter(folder string, p job.Partition, from int64) (*Writer, error) {
 		return nil, fmt.Errorf("create a file of the archive: %w", err)
 	}
 	w := &Writer{file: f, hash: sha256.New(), partition: p, next: from}
-	w.parquet, err = file.NewParquetWriterWithError(io.MultiWriter(f, w.hash), fileSchema(), file.WithWriterProps(writerProperties()))
+	w.parquet, err = file.NewParquetWriterWithError(io.MultiWriter(f, w.hash), fileSchema(),
+		file.WithWriterProps(writerProperties()))
 	if err != nil {
 		w.Discard()
 		return nil, w.failed(err)
@@ -99,8 +100,8 @@ func (w *Writer) Flush() error {
 	return nil
 }
 
-// Finish writes the rest and the footer and closes the file, which covers footer.Range. The caller removes it. After an error
-// nothing is left.
+// Finish writes the rest and the footer and closes the file, which covers footer.Range. The caller removes it. After an
+// error nothing is left.
 func (w *Writer) Finish(footer Footer) (_ Finished, err error) {
 	defer func() {
 		if err != nil {
@@ -111,7 +112,8 @@ func (w *Writer) Finish(footer Footer) (_ Finished, err error) {
 		return Finished{}, err
 	}
 	if footer.Partition != w.partition || footer.To < w.next {
-		return Finished{}, w.failed(fmt.Errorf("the range %s of %s does not hold offset %d", footer.Range, footer.Partition, w.next-1))
+		return Finished{}, w.failed(fmt.Errorf("the range %s of %s does not hold offset %d", footer.Range, footer.Partition,
+			w.next-1))
 	}
 	footer.Records = w.records
 	for _, kv := range footer.pairs() {
@@ -131,7 +133,8 @@ func (w *Writer) Finish(footer Footer) (_ Finished, err error) {
 	}
 	w.ended = true
 	return Finished{
-		Path: w.file.Name(), Footer: footer, Bytes: info.Size(), SHA256: w.hash.Sum(nil), MinTimestamp: w.min, MaxTimestamp: w.max,
+		Path: w.file.Name(), Footer: footer, Bytes: info.Size(), SHA256: w.hash.Sum(nil), MinTimestamp: w.min,
+		MaxTimestamp: w.max,
 	}, nil
 }
 

@@ -21,7 +21,8 @@ func Want(t testing.TB, pool *pg.Pool, brokers []string, topic, location string)
 	facts := offsets(t, brokers, topic)
 	var s archive.Store
 	err := s.Want(t.Context(), pool, archive.Wanted{
-		Topic: topic, TopicID: facts[0].TopicID, Cluster: "test", Location: location, RollEvery: time.Hour, RollSize: 64 << 20, Jobs: []string{"test"},
+		Topic: topic, TopicID: facts[0].TopicID, Cluster: "test", Location: location, RollEvery: time.Hour,
+		RollSize: 64 << 20, Jobs: []string{"test"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -43,8 +44,8 @@ func Want(t testing.TB, pool *pg.Pool, brokers []string, topic, location string)
 	return out
 }
 
-// Fill publishes a file of a partition for each of the offsets at which one ends, from where the archive ends on, and returns their
-// names.
+// Fill publishes a file of a partition for each of the offsets at which one ends, from where the archive ends on, and
+// returns their names.
 func Fill(t testing.TB, pool *pg.Pool, brokers []string, p job.Partition, ends ...int64) []string {
 	t.Helper()
 	var names []string
@@ -65,7 +66,10 @@ func Fill(t testing.TB, pool *pg.Pool, brokers []string, p job.Partition, ends .
 				}
 			}
 		}
-		f, err := w.Finish(archive.Footer{Cluster: "test", Partition: p, Range: job.Range{From: at.Next, To: end}, LeaderEpoch: epoch})
+		f, err := w.Finish(archive.Footer{
+			Cluster: "test", Partition: p, Range: job.Range{From: at.Next, To: end},
+			LeaderEpoch: epoch,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

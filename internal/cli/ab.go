@@ -12,7 +12,8 @@ func newAB(a *app) *cobra.Command {
 		Example: "  kappactl ab start pageviews --weights v1=0.9,v2=0.1\n  kappactl ab status pageviews",
 	}
 	asGroup(cmd)
-	cmd.AddCommand(newABStart(a, runABStart), newABStatus(a, runABStatus), newABWeights(a, runABAct), newABPause(a, runABAct),
+	cmd.AddCommand(newABStart(a, runABStart), newABStatus(a, runABStatus), newABWeights(a, runABAct),
+		newABPause(a, runABAct),
 		newABResume(a, runABAct), newABStop(a, runABAct), newABPromote(a, runABPromote), newABDecisions(a, runABDecisions),
 		newABForget(a, runABForget), newABReport(a, runABReport), newABSimulate(a, runABSimulate))
 	return cmd

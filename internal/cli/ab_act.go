@@ -25,7 +25,9 @@ type abOptions struct {
 }
 
 // about makes cmd one about a JOB; read, which may be nil, reads the flags.
-func (o *abOptions) about(cmd *cobra.Command, read func(*cobra.Command) error, run func(context.Context, abOptions) error) *cobra.Command {
+func (o *abOptions) about(cmd *cobra.Command, read func(*cobra.Command) error,
+	run func(context.Context, abOptions) error,
+) *cobra.Command {
 	cmd.Args = between([]string{"JOB"}, nil)
 	cmd.Annotations = map[string]string{timeoutKey: flipTimeout}
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -160,7 +162,8 @@ func runABAct(ctx context.Context, o abOptions) error {
 		return err
 	}
 	r := abResult{
-		Job: o.job, Verb: o.verb, ExitCode: answer.Code, Message: answer.Text(), MessageCode: answer.Reason.Code, Next: answer.Next,
+		Job: o.job, Verb: o.verb, ExitCode: answer.Code, Message: answer.Text(), MessageCode: answer.Reason.Code,
+		Next:   answer.Next,
 		DryRun: o.args.DryRun,
 	}
 	if r.ExitCode == job.ExitOK {

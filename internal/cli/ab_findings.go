@@ -21,7 +21,8 @@ func printFindings(w io.Writer, style render.Style, c abtest.Comparison) error {
 			if a.Lo != nil && a.Hi != nil {
 				interval = figure(*a.Lo) + " to " + figure(*a.Hi)
 			}
-			t.Add(render.Text(a.Version), render.Text(render.Count(int64(a.Subjects))), render.Text(figure(a.Mean)), render.Text(optional(a.Difference, figure)),
+			t.Add(render.Text(a.Version), render.Text(render.Count(int64(a.Subjects))), render.Text(figure(a.Mean)),
+				render.Text(optional(a.Difference, figure)),
 				render.Text(interval), render.Text(optional(a.Best, percent)), render.Text(optional(a.Loss, figure)))
 		}
 		if err := t.Write(w, style); err != nil {

@@ -37,7 +37,8 @@ func runABReport(ctx context.Context, o abLook, dir string) error {
 		return err
 	}
 	files, err := writeReport(dir, fmt.Sprintf("%s-experiment-%d", course.Job, course.Run),
-		func(w io.Writer) error { return render.JSON(w, course) }, func(w io.Writer) error { return report.Experiment(w, course) })
+		func(w io.Writer) error { return render.JSON(w, course) },
+		func(w io.Writer) error { return report.Experiment(w, course) })
 	if err != nil {
 		return err
 	}

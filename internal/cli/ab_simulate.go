@@ -63,7 +63,8 @@ func (o *abSimulateOptions) flags(f *pflag.FlagSet) {
 	p := &o.plan
 	f.StringArrayVar(&o.arms, "arm", nil, "an arm and its true mean, `ARM=MEAN`; the control first; two to eight")
 	f.StringSliceVar(&o.weights, "weights", nil, "`ARM=SHARE` of each arm at the beginning (default equal)")
-	f.Float64Var(&p.SD, "sd", 0, "standard deviation of a reward; 0: a reward is 1 with the probability of the mean, else 0")
+	f.Float64Var(&p.SD, "sd", 0,
+		"standard deviation of a reward; 0: a reward is 1 with the probability of the mean, else 0")
 	f.Var(&o.policy, "policy", "how weights follow rewards; fixed: they stay")
 	f.IntVar(&p.Batches, "batches", 40, "batches of subjects")
 	f.IntVar(&p.Batch, "batch", 500, "subjects in a batch")
@@ -75,7 +76,8 @@ func (o *abSimulateOptions) flags(f *pflag.FlagSet) {
 	f.Float64Var(&o.epsilon, "epsilon", 0.1, "share of epsilon-greedy that is spread evenly")
 	f.Float64Var(&p.Sequential.Alpha, "alpha", 0.05, "probability of a false verdict, over all looks; only fixed")
 	f.Float64Var(&p.Sequential.MDE, "mde", 0.02, "the difference that matters; only fixed")
-	f.Float64Var(&p.Confident.LossMax, "loss-max", 0.0005, "expected loss of mean reward up to which a bandit chooses an arm; not with fixed")
+	f.Float64Var(&p.Confident.LossMax, "loss-max", 0.0005,
+		"expected loss of mean reward up to which a bandit chooses an arm; not with fixed")
 	f.Float64Var(&p.MinSubjects, "min-subjects", 400, "subjects of each arm before a verdict")
 	f.IntVar(&o.runs, "runs", 1, "simulate it so often, with other rewards each time")
 	f.Uint64Var(&p.Seed, "seed", 1, "the same seed gives the same rewards")
@@ -105,7 +107,10 @@ func (o *abSimulateOptions) read(cmd *cobra.Command) error {
 		}
 	}
 	if o.policy.value != fixedWeights {
-		p.Policy = &policy.Rules{Kind: policy.Kind(o.policy.value), Epsilon: o.epsilon, Batch: p.Batch, Down: p.Down, Lo: o.lowest(), Hi: o.highest()}
+		p.Policy = &policy.Rules{
+			Kind: policy.Kind(o.policy.value), Epsilon: o.epsilon, Batch: p.Batch, Down: p.Down,
+			Lo: o.lowest(), Hi: o.highest(),
+		}
 	}
 	return o.check(cmd)
 }
@@ -180,12 +185,21 @@ func (o *abSimulateOptions) check(cmd *cobra.Command) error {
 	}{
 		{len(p.Arms) < 2 || len(p.Arms) > 8, "--arm: give two to eight arms"},
 		{!(p.SD >= 0) || math.IsInf(p.SD, 0), "--sd: write a number from 0"},
-		{p.SD > 0 && o.policy.value == string(policy.ThompsonBeta), "--policy thompson-beta: rewards with --sd are no rates; use thompson-gaussian"},
-		{p.SD == 0 && o.policy.value == string(policy.ThompsonGaussian), "--policy thompson-gaussian: rewards of 0 and 1 are rates; use thompson-beta, or give --sd"},
+		{
+			p.SD > 0 && o.policy.value == string(policy.ThompsonBeta),
+			"--policy thompson-beta: rewards with --sd are no rates; use thompson-gaussian",
+		},
+		{
+			p.SD == 0 && o.policy.value == string(policy.ThompsonGaussian),
+			"--policy thompson-gaussian: rewards of 0 and 1 are rates; use thompson-beta, or give --sd",
+		},
 		{p.Batches < 1 || p.Batches > 10_000, "--batches: write 1 to 10000"},
 		{p.Batch < 1 || p.Batch > 1_000_000, "--batch: write 1 to 1000000"},
 		{o.runs < 1 || o.runs > 100_000, "--runs: write 1 to 100000"},
-		{!(p.MinWeight >= 0 && p.MinWeight*float64(len(p.Arms)) < 1), "--min-weight: all arms together must leave something to share"},
+		{
+			!(p.MinWeight >= 0 && p.MinWeight*float64(len(p.Arms)) < 1),
+			"--min-weight: all arms together must leave something to share",
+		},
 		{!(p.MaxStep > 0 && p.MaxStep <= 1), "--max-step: write a number above 0, up to 1"},
 		{!(p.Gamma > 0 && p.Gamma <= 1), "--gamma: write a number above 0, up to 1"},
 		{!(o.epsilon >= 0 && o.epsilon <= 1), "--epsilon: write a number from 0 to 1"},

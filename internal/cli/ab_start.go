@@ -40,8 +40,10 @@ equally. While the experiment runs its arms can be neither aborted, paused, reti
 	}, run)
 	f := cmd.Flags()
 	f.StringSliceVar(&o.weights, "weights", nil, "`VERSION=SHARE` of every arm, together 1")
-	f.Float64Var(&coverage, "coverage", 1, "the share of subjects in the experiment; others read the control (default: the job file's)")
-	f.Var(&assign, "assign", "hash: weights stay for the run; sticky: the first arm of a subject is stored (default: the job file's)")
+	f.Float64Var(&coverage, "coverage", 1,
+		"the share of subjects in the experiment; others read the control (default: the job file's)")
+	f.Var(&assign, "assign",
+		"hash: weights stay for the run; sticky: the first arm of a subject is stored (default: the job file's)")
 	return cmd
 }
 

@@ -56,7 +56,8 @@ func runABStatus(ctx context.Context, o abLook) error {
 }
 
 func printExperiment(w io.Writer, style render.Style, s abtest.Status) error {
-	_, err := fmt.Fprintf(w, "run %d of %s: %s since %s, by %s\n%s\nassign: %s, coverage: %s, epoch: %d\n", s.Run, s.Job, s.State, render.Time(&s.StartedAt),
+	_, err := fmt.Fprintf(w, "run %d of %s: %s since %s, by %s\n%s\nassign: %s, coverage: %s, epoch: %d\n", s.Run, s.Job,
+		s.State, render.Time(&s.StartedAt),
 		render.Or(s.StartedBy), s.Reason, s.Assign, percent(s.Coverage), s.Epoch)
 	if err != nil {
 		return err
@@ -67,13 +68,15 @@ func printExperiment(w io.Writer, style render.Style, s abtest.Status) error {
 		if a.Control {
 			name += " (control)"
 		}
-		t.Add(render.Text(name), render.Text(percent(a.Weight)), render.Text(string(a.Phase)), render.Text(string(a.Verdict)), render.Text(render.Count(a.Subjects)))
+		t.Add(render.Text(name), render.Text(percent(a.Weight)), render.Text(string(a.Phase)),
+			render.Text(string(a.Verdict)), render.Text(render.Count(a.Subjects)))
 	}
 	if err := t.Write(w, style); err != nil {
 		return err
 	}
 	if s.SampleRatio.Freedom > 0 || s.SampleRatio.Impossible {
-		_, err = fmt.Fprintf(w, "sample ratio: p %s, chi-squared %s\n", figure(s.SampleRatio.P), figure(s.SampleRatio.ChiSquared))
+		_, err = fmt.Fprintf(w, "sample ratio: p %s, chi-squared %s\n", figure(s.SampleRatio.P),
+			figure(s.SampleRatio.ChiSquared))
 	}
 	if err != nil || s.Comparison == nil {
 		return err
@@ -108,7 +111,8 @@ func runABDecisions(ctx context.Context, o abLook) error {
 			for i, a := range d.Weights {
 				weights[i] = a.Version + " " + percent(a.Weight)
 			}
-			t.Add(render.Text(render.Time(&d.At)), render.Text(fmt.Sprint(d.Run)), render.Text(fmt.Sprint(d.Epoch)), render.Text(string(d.Verdict)),
+			t.Add(render.Text(render.Time(&d.At)), render.Text(fmt.Sprint(d.Run)), render.Text(fmt.Sprint(d.Epoch)),
+				render.Text(string(d.Verdict)),
 				render.Text(strings.Join(weights, ", ")), render.Text(render.Or(d.By)), render.Text(d.Message))
 		}
 		return t.Write(w, o.style())

@@ -22,7 +22,9 @@ type rewardTopics struct {
 var _ abtest.Topics = rewardTopics{}
 
 // Read implements abtest.Topics.
-func (t rewardTopics) Read(ctx context.Context, topic string, next map[int32]int64, since time.Time) ([]abtest.TopicRecord, []abtest.TopicPart, error) {
+func (t rewardTopics) Read(ctx context.Context, topic string, next map[int32]int64,
+	since time.Time,
+) ([]abtest.TopicRecord, []abtest.TopicPart, error) {
 	found, err := sample.Follow(ctx, t.kafka, t.admin, topic, next, since, rewardsAtOnce, t.now)
 	if err != nil {
 		return nil, nil, err
@@ -32,7 +34,10 @@ func (t rewardTopics) Read(ctx context.Context, topic string, next map[int32]int
 	for i, s := range found {
 		parts[i] = abtest.TopicPart{Partition: s.Partition, Next: s.Next, AtEnd: s.AtEnd}
 		for _, r := range s.Records {
-			records = append(records, abtest.TopicRecord{Partition: r.Partition, Offset: r.Offset, At: r.Timestamp, Value: r.Value})
+			records = append(records, abtest.TopicRecord{
+				Partition: r.Partition, Offset: r.Offset, At: r.Timestamp,
+				Value: r.Value,
+			})
 		}
 	}
 	return records, parts, nil

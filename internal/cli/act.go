@@ -122,8 +122,8 @@ func (a act) asked(ctx context.Context, c *client, ref job.Ref) (actResult, erro
 	return result, nil
 }
 
-// tried lets an agent do the act up to its commit and roll it back: a refusal is that of the act, and otherwise the result describes
-// what the act would do.
+// tried lets an agent do the act up to its commit and roll it back: a refusal is that of the act, and otherwise the
+// result describes what the act would do.
 func (a act) tried(ctx context.Context, c *client, ref job.Ref) (actResult, error) {
 	a.args.DryRun = true
 	result, err := a.asked(ctx, c, ref)

@@ -117,8 +117,10 @@ func runAdopt(ctx context.Context, o adoptOptions) error {
 
 func (o adoptOptions) outline(a job.Adoption) adoptResult {
 	r := adoptResult{
-		Job: o.job, Version: a.To.Number.String(), View: pg.Ident(a.View.Schema, a.View.Name), Table: pg.Ident(a.View.Schema, a.To.Table()),
-		Kind: a.Kind, Owner: a.Owner, Columns: []planColumn{}, Follow: append([]string{}, a.Follow...), Stay: append([]string{}, a.Stay...), DryRun: o.dryRun,
+		Job: o.job, Version: a.To.Number.String(), View: pg.Ident(a.View.Schema, a.View.Name),
+		Table: pg.Ident(a.View.Schema, a.To.Table()),
+		Kind:  a.Kind, Owner: a.Owner, Columns: []planColumn{}, Follow: append([]string{}, a.Follow...),
+		Stay: append([]string{}, a.Stay...), DryRun: o.dryRun,
 	}
 	for _, c := range a.Columns {
 		r.Columns = append(r.Columns, planColumn{c.Name, c.Type})
@@ -131,7 +133,8 @@ func (r adoptResult) print(w io.Writer) error {
 	if r.DryRun {
 		text += fmt.Sprintf("\n  %s becomes %s; owner, grants and comments stay", r.View, r.Table)
 		if r.Kind == "view" {
-			text = fmt.Sprintf("%s\n  its definition becomes %s, which it reads; owner, grants and comments stay", r.Message, r.Table)
+			text = fmt.Sprintf("%s\n  its definition becomes %s, which it reads; owner, grants and comments stay", r.Message,
+				r.Table)
 		}
 		for _, c := range r.Columns {
 			text += fmt.Sprintf("\n  column %s %s", c.Name, c.Type)

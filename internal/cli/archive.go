@@ -24,7 +24,8 @@ func newArchive(a *app) *cobra.Command {
 		Example: "  kappactl archive status",
 	}
 	asGroup(cmd)
-	cmd.AddCommand(newArchiveStatus(a, runArchiveStatus), newArchiveList(a, runArchiveList), newArchiveVerify(a, runArchiveVerify),
+	cmd.AddCommand(newArchiveStatus(a, runArchiveStatus), newArchiveList(a, runArchiveList),
+		newArchiveVerify(a, runArchiveVerify),
 		newArchiveRebuild(a, runArchiveRebuild), newArchiveResume(a, runArchiveResume), newArchivePrune(a, runArchivePrune),
 		newArchiveType(a, runArchiveType))
 	return cmd
@@ -49,7 +50,9 @@ func (o *archiveOptions) about(cmd *cobra.Command, run func(context.Context, arc
 }
 
 // inspected prints the result of a look at files; exit code 5 unless all were sound.
-func (o archiveOptions) inspected(ctx context.Context, result any, sound bool, print func(io.Writer, render.Style) error) error {
+func (o archiveOptions) inspected(ctx context.Context, result any, sound bool,
+	print func(io.Writer, render.Style) error,
+) error {
 	var failed error
 	if !sound {
 		failed = &codeError{Code: job.ExitChecks, Cause: "not all files of the archive are sound"}
@@ -99,7 +102,8 @@ func (s archiveStatus) next() string {
 	case s.State != archive.StateFault:
 		return ""
 	case s.FaultFrom != nil && s.FaultTo != nil && *s.FaultFrom < *s.FaultTo:
-		return "kappactl archive resume --accept-gap " + ledger.Gap{Topic: s.Topic, Partition: s.Partition, From: *s.FaultFrom, To: *s.FaultTo}.String()
+		return "kappactl archive resume --accept-gap " +
+			ledger.Gap{Topic: s.Topic, Partition: s.Partition, From: *s.FaultFrom, To: *s.FaultTo}.String()
 	}
 	return "kappactl archive resume " + s.Topic
 }
@@ -115,8 +119,10 @@ func printArchive(w io.Writer, style render.Style, found []archiveStatus) error 
 			tone = render.Warn
 		case archive.StateArchiving, archive.StateWaiting, archive.StateEnded:
 		}
-		t.Add(render.Text(s.Topic+"/"+strconv.Itoa(int(s.Partition))), render.Toned(tone, string(s.State)), render.Text(strconv.FormatInt(s.Start, 10)),
-			render.Text(strconv.FormatInt(s.Next, 10)), render.Text(render.CountOf(s.Behind)), render.Text(render.Count(s.Files)),
+		t.Add(render.Text(s.Topic+"/"+strconv.Itoa(int(s.Partition))), render.Toned(tone, string(s.State)),
+			render.Text(strconv.FormatInt(s.Start, 10)),
+			render.Text(strconv.FormatInt(s.Next, 10)), render.Text(render.CountOf(s.Behind)),
+			render.Text(render.Count(s.Files)),
 			render.Text(render.Bytes(s.Bytes)), render.Text(render.Time(s.Deadline)), render.Text(render.Or(s.Detail)))
 	}
 	if err := t.Write(w, style); err != nil {
@@ -164,7 +170,8 @@ type archiveFile struct {
 
 func newArchiveFile(f archive.FileRow) archiveFile {
 	out := archiveFile{
-		Topic: f.Topic, TopicID: f.TopicID.String(), Partition: f.ID, From: f.From, To: f.To, Records: f.Records, Bytes: f.Bytes,
+		Topic: f.Topic, TopicID: f.TopicID.String(), Partition: f.ID, From: f.From, To: f.To, Records: f.Records,
+		Bytes:       f.Bytes,
 		PublishedAt: f.PublishedAt, Location: f.Location, SHA256: fmt.Sprintf("%x", f.SHA256),
 	}
 	if f.MinTimestamp != nil && f.MaxTimestamp != nil {
@@ -204,8 +211,10 @@ func runArchiveList(ctx context.Context, o archiveOptions) error {
 			if f.Name != nil {
 				name = f.Location + "/" + *f.Name
 			}
-			t.Add(render.Text(f.Topic+"/"+strconv.Itoa(int(f.Partition))), render.Text(strconv.FormatInt(f.From, 10)), render.Text(strconv.FormatInt(f.To, 10)),
-				render.Text(render.Count(f.Records)), render.Text(render.Bytes(f.Bytes)), render.Text(render.Time(&f.PublishedAt)), render.Text(name))
+			t.Add(render.Text(f.Topic+"/"+strconv.Itoa(int(f.Partition))), render.Text(strconv.FormatInt(f.From, 10)),
+				render.Text(strconv.FormatInt(f.To, 10)),
+				render.Text(render.Count(f.Records)), render.Text(render.Bytes(f.Bytes)), render.Text(render.Time(&f.PublishedAt)),
+				render.Text(name))
 		}
 		return t.Write(w, o.style())
 	})

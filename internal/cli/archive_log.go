@@ -10,8 +10,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/plan"
 )
 
-// shelfBytes is how many bytes of the archive's files are in the temporary folder at once, of those that queries may spill there;
-// 0: they may spill without a bound.
+// shelfBytes is how many bytes of the archive's files are in the temporary folder at once, of those that queries may
+// spill there; 0: they may spill without a bound.
 func shelfBytes(spill int64) int64 {
 	if spill > 0 {
 		return min(spill/4, archive.DefaultShelf)

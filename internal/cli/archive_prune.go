@@ -99,7 +99,8 @@ func runArchivePrune(ctx context.Context, o archivePruneOptions) error {
 		return o.outcome(ctx, r, text, refused)
 	}
 	if !o.dryRun && len(r.Partitions) > 0 {
-		question := fmt.Sprintf("remove the archive of %s before %s? [y/N] ", render.Plural(int64(len(r.Partitions)), "partition"), o.before.Format(time.RFC3339))
+		question := fmt.Sprintf("remove the archive of %s before %s? [y/N] ",
+			render.Plural(int64(len(r.Partitions)), "partition"), o.before.Format(time.RFC3339))
 		if err := o.confirmed(question, agrees); err != nil {
 			return err
 		}
@@ -117,7 +118,8 @@ func (r archivePruned) refused() error {
 	}
 	n := r.Needed[0]
 	return &job.Refusal{
-		Code: job.ExitConflict, Cause: fmt.Sprintf("%s/%s still reads %s/%d from offset %d on", n.Job, job.Number(n.Version), n.Topic, n.Partition, n.From),
+		Code: job.ExitConflict, Cause: fmt.Sprintf("%s/%s still reads %s/%d from offset %d on", n.Job, job.Number(n.Version),
+			n.Topic, n.Partition, n.From),
 		Next: "kappactl archive prune --dry-run lists all of them; an earlier --before keeps what they read, --force removes it",
 	}
 }
@@ -142,7 +144,8 @@ func (o archivePruneOptions) remove(ctx context.Context, c *client, r archivePru
 				gone = append(gone, files...)
 			}
 			first := of.Partitions[0]
-			return o.noteArchive(ctx, tx, first.Jobs(), ledger.EventArchivePruned, reason.ArchivePruned(first.Topic, int64(len(gone)), r.Before), of)
+			return o.noteArchive(ctx, tx, first.Jobs(), ledger.EventArchivePruned,
+				reason.ArchivePruned(first.Topic, int64(len(gone)), r.Before), of)
 		})
 		if err == nil {
 			err = store.Delete(ctx, c.locations, gone)
@@ -165,14 +168,16 @@ func (r archivePruned) print(w io.Writer, style render.Style) error {
 	}
 	t := render.NewTable("partition", title, ">files", ">records", ">bytes")
 	for _, p := range r.Partitions {
-		t.Add(render.Text(fmt.Sprintf("%s/%d", p.Topic, p.Partition)), render.Text(p.String()), render.Text(render.Count(p.Files)),
+		t.Add(render.Text(fmt.Sprintf("%s/%d", p.Topic, p.Partition)), render.Text(p.String()),
+			render.Text(render.Count(p.Files)),
 			render.Text(render.Count(p.Records)), render.Text(render.Bytes(p.Bytes)))
 	}
 	if err := t.Write(w, style); err != nil {
 		return err
 	}
 	for _, n := range r.Needed {
-		_, err := fmt.Fprintf(w, "%s%s/%s still reads %s/%d from offset %d on\n", style.Paint(render.Warn, "warning: "), n.Job, job.Number(n.Version), n.Topic,
+		_, err := fmt.Fprintf(w, "%s%s/%s still reads %s/%d from offset %d on\n", style.Paint(render.Warn, "warning: "),
+			n.Job, job.Number(n.Version), n.Topic,
 			n.Partition, n.From)
 		if err != nil {
 			return err

@@ -59,7 +59,8 @@ func runArchiveRebuild(ctx context.Context, o archiveRebuildOptions) error {
 	if err := o.rebuild(ctx, c, &r); err != nil {
 		var marker *archive.MarkerError
 		if errors.As(err, &marker) && marker.Found != "" {
-			return &job.Refusal{Code: job.ExitConflict, Cause: marker.Error(), Next: "kappactl archive rebuild " + marker.Topic + " --adopt   # when it is this job's archive", Err: err}
+			return &job.Refusal{Code: job.ExitConflict, Cause: marker.Error(), Next: "kappactl archive rebuild " +
+				marker.Topic + " --adopt   # when it is this job's archive", Err: err}
 		}
 		return err
 	}
@@ -98,7 +99,9 @@ func (o archiveRebuildOptions) rebuild(ctx context.Context, c *client, r *archiv
 }
 
 // adopted takes the archive at the location as this one.
-func (o archiveRebuildOptions) adopted(ctx context.Context, c *client, a archive.Archive) (out archive.Archive, err error) {
+func (o archiveRebuildOptions) adopted(ctx context.Context, c *client, a archive.Archive) (out archive.Archive,
+	err error,
+) {
 	err = c.pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
 		if out, err = (archive.Store{}).Adopt(ctx, tx, c.locations, a); err != nil {
 			return err
@@ -109,9 +112,11 @@ func (o archiveRebuildOptions) adopted(ctx context.Context, c *client, a archive
 	return out, err
 }
 
-// noteRebuilt writes the event about files that are in the manifest again, also when the command was interrupted behind them. Each
-// was put back in a transaction of its own.
-func (o archiveRebuildOptions) noteRebuilt(ctx context.Context, c *client, a archive.Archive, files []archive.Rebuilt) error {
+// noteRebuilt writes the event about files that are in the manifest again, also when the command was interrupted behind
+// them. Each was put back in a transaction of its own.
+func (o archiveRebuildOptions) noteRebuilt(ctx context.Context, c *client, a archive.Archive,
+	files []archive.Rebuilt,
+) error {
 	if len(files) == 0 {
 		return nil
 	}
@@ -128,16 +133,19 @@ func (o archiveRebuildOptions) noteRebuilt(ctx context.Context, c *client, a arc
 	detail := struct {
 		Ranges []ledger.Gap `json:"ranges"`
 	}{ranges}
-	return o.noteArchive(after, c.pool, a.Jobs, ledger.EventArchiveRebuilt, reason.ArchiveRebuilt(a.Topic, len(files)), detail)
+	return o.noteArchive(after, c.pool, a.Jobs, ledger.EventArchiveRebuilt, reason.ArchiveRebuilt(a.Topic, len(files)),
+		detail)
 }
 
 func (r archiveRebuilt) print(w io.Writer, style render.Style) error {
 	t := render.NewTable("partition", "offsets", "outcome", "file")
 	for _, f := range r.Files {
-		t.Add(render.Text(fmt.Sprintf("%s/%d", f.Topic, f.Partition)), render.Text(f.String()), render.Text("put back"), render.Text(f.Name))
+		t.Add(render.Text(fmt.Sprintf("%s/%d", f.Topic, f.Partition)), render.Text(f.String()), render.Text("put back"),
+			render.Text(f.Name))
 	}
 	for _, f := range r.Findings {
-		t.Add(render.Text(fmt.Sprintf("%s/%d", f.Topic, f.Partition)), render.Text(job.Range{From: f.From, To: f.To}.String()),
+		t.Add(render.Text(fmt.Sprintf("%s/%d", f.Topic, f.Partition)),
+			render.Text(job.Range{From: f.From, To: f.To}.String()),
 			render.Toned(render.Bad, f.Cause), render.Text(f.File))
 	}
 	if t.Len() == 0 {

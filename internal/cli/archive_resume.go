@@ -48,7 +48,8 @@ cut off below the end of the archive, the archive keeps what it has and goes on 
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().StringArrayVar(&accept, "accept-gap", nil, "go on without these offsets, `TOPIC/PARTITION:FROM-TO`, TO not included; can be repeated")
+	cmd.Flags().StringArrayVar(&accept, "accept-gap", nil,
+		"go on without these offsets, `TOPIC/PARTITION:FROM-TO`, TO not included; can be repeated")
 	return cmd
 }
 
@@ -92,7 +93,8 @@ func (o archiveResumeOptions) retry(ctx context.Context, tx *pg.Tx, r *archiveRe
 	}
 	for _, s := range resumed {
 		r.Partitions += len(s.Partitions)
-		if err := o.noteArchive(ctx, tx, s.Jobs, ledger.EventArchiveResumed, reason.ArchiveResumed(s.Topic, len(s.Partitions)), s); err != nil {
+		if err := o.noteArchive(ctx, tx, s.Jobs, ledger.EventArchiveResumed,
+			reason.ArchiveResumed(s.Topic, len(s.Partitions)), s); err != nil {
 			return err
 		}
 	}
@@ -108,11 +110,13 @@ func (o archiveResumeOptions) accept(ctx context.Context, tx *pg.Tx, r *archiveR
 		}
 		if !ok {
 			return &job.Refusal{
-				Code: job.ExitUsage, Cause: fmt.Sprintf("the archive of %s/%d has no fault of the offsets %d-%d", g.Topic, g.Partition, g.From, g.To),
+				Code: job.ExitUsage, Cause: fmt.Sprintf("the archive of %s/%d has no fault of the offsets %d-%d", g.Topic,
+					g.Partition, g.From, g.To),
 				Next: "kappactl archive status " + g.Topic,
 			}
 		}
-		if err := o.noteArchive(ctx, tx, jobs, ledger.EventArchiveGapAccepted, reason.ArchiveGapAccepted(g.String()), g); err != nil {
+		if err := o.noteArchive(ctx, tx, jobs, ledger.EventArchiveGapAccepted, reason.ArchiveGapAccepted(g.String()),
+			g); err != nil {
 			return err
 		}
 		r.Partitions++

@@ -52,7 +52,8 @@ func archivedOf(ctx context.Context, db pg.DB, name job.Name) (*tui.Archived, er
 		if s.Behind != nil {
 			out.Behind += *s.Behind
 		}
-		out.Troubled = out.Troubled || s.State == archive.StateLate || s.State == archive.StateFault || s.State == archive.StateError
+		out.Troubled = out.Troubled || s.State == archive.StateLate || s.State == archive.StateFault ||
+			s.State == archive.StateError
 	}
 	return &out, nil
 }
@@ -71,7 +72,9 @@ func archiveLines(w io.Writer, style render.Style, found []archiveStatus) error 
 		}
 		switch s.State {
 		case archive.StateLate:
-			trouble = append(trouble, fmt.Sprintf("the archive of %s is late: retention may delete records before they are archived, from %s on", s.Of(), render.Time(s.Deadline)))
+			trouble = append(trouble,
+				fmt.Sprintf("the archive of %s is late: retention may delete records before they are archived, from %s on", s.Of(),
+					render.Time(s.Deadline)))
 		case archive.StateFault, archive.StateError:
 			text := fmt.Sprintf("the archive of %s: %s", s.Of(), s.Detail)
 			if s.Command != "" {
@@ -81,7 +84,8 @@ func archiveLines(w io.Writer, style render.Style, found []archiveStatus) error 
 		case archive.StateArchiving, archive.StateWaiting, archive.StateEnded:
 		}
 	}
-	_, err := fmt.Fprintf(w, "\narchive: %s, %s, %s behind\n", render.Plural(files, "file"), render.Bytes(bytes), render.Plural(behind, "offset"))
+	_, err := fmt.Fprintf(w, "\narchive: %s, %s, %s behind\n", render.Plural(files, "file"), render.Bytes(bytes),
+		render.Plural(behind, "offset"))
 	for _, text := range trouble {
 		if err == nil {
 			_, err = fmt.Fprintf(w, "%s%s\n", style.Paint(render.Warn, "warning: "), text)

@@ -62,7 +62,8 @@ func runArchiveType(ctx context.Context, o archiveTypeOptions) error {
 	}
 	if src == nil {
 		return &job.Refusal{
-			Code: job.ExitUsage, Cause: fmt.Sprintf("job %q has no such version", o.target.Job), Next: "kappactl status " + string(o.target.Job),
+			Code: job.ExitUsage, Cause: fmt.Sprintf("job %q has no such version", o.target.Job), Next: "kappactl status " +
+				string(o.target.Job),
 		}
 	}
 	r := archiveTyped{Fingerprint: typed.Fingerprint(*src)}
@@ -80,7 +81,8 @@ func runArchiveType(ctx context.Context, o archiveTypeOptions) error {
 		return err
 	}
 	return o.result(r, func(w io.Writer) error {
-		text := fmt.Sprintf("%s typed: %s, %s", render.Plural(r.Files, "file"), render.Plural(r.Records, "record"), render.Bytes(r.Bytes))
+		text := fmt.Sprintf("%s typed: %s, %s", render.Plural(r.Files, "file"), render.Plural(r.Records, "record"),
+			render.Bytes(r.Bytes))
 		if r.Rejected > 0 {
 			text += fmt.Sprintf("; %s cannot be decoded", render.Plural(r.Rejected, "record"))
 		}

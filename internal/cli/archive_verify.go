@@ -84,7 +84,8 @@ func (o archiveVerifyOptions) files(ctx context.Context, c *client, r *archiveVe
 	defer func() { _ = os.RemoveAll(temp) }() // nothing is left in it
 	for _, s := range found {
 		o.progress("reading %d files of %s", s.Files, s.Of())
-		v, err := store.Verify(ctx, c.pool, c.locations, s, temp, func(f archive.Finding) { r.Findings = append(r.Findings, f) })
+		v, err := store.Verify(ctx, c.pool, c.locations, s, temp,
+			func(f archive.Finding) { r.Findings = append(r.Findings, f) })
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,8 @@ func (r archiveVerified) print(w io.Writer, style render.Style) error {
 	if len(r.Findings) > 0 {
 		t := render.NewTable("partition", "offsets", "file", "what is wrong")
 		for _, f := range r.Findings {
-			t.Add(render.Text(fmt.Sprintf("%s/%d", f.Topic, f.Partition)), render.Text(job.Range{From: f.From, To: f.To}.String()), render.Text(render.Or(f.File)), render.Text(f.Cause))
+			t.Add(render.Text(fmt.Sprintf("%s/%d", f.Topic, f.Partition)),
+				render.Text(job.Range{From: f.From, To: f.To}.String()), render.Text(render.Or(f.File)), render.Text(f.Cause))
 		}
 		if err := t.Write(w, style); err != nil {
 			return err
@@ -135,6 +137,7 @@ func (r archiveVerified) print(w io.Writer, style render.Style) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s, %s, %s: %d wrong\n", render.Plural(r.Files, "file"), render.Plural(r.Records, "record"), render.Bytes(r.Bytes), len(r.Findings))
+	_, err := fmt.Fprintf(w, "%s, %s, %s: %d wrong\n", render.Plural(r.Files, "file"), render.Plural(r.Records, "record"),
+		render.Bytes(r.Bytes), len(r.Findings))
 	return err
 }

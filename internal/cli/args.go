@@ -29,8 +29,10 @@ func asGroup(cmd *cobra.Command) {
 // neighbours are commands of other tools, with what does their work here.
 var neighbours = map[string]string{
 	"list": "status", "ls": "status", "get": "status", "describe": "status", "ps": "status", "show": "status",
-	"logs": "history", "log": "history", "events": "history", "apply": "deploy", "run": "deploy", "create": "new", "generate": "new",
-	"delete": "drop", "rm": "drop", "destroy": "drop", "undo": "rollback", "revert": "rollback", "validate": "check", "lint": "check",
+	"logs": "history", "log": "history", "events": "history", "apply": "deploy", "run": "deploy", "create": "new",
+	"generate": "new",
+	"delete":   "drop", "rm": "drop", "destroy": "drop", "undo": "rollback", "revert": "rollback", "validate": "check",
+	"lint":   "check",
 	"config": "context", "follow": "watch", "top": "watch", "start": "serve", "agent": "serve",
 }
 
@@ -119,7 +121,8 @@ func parseTarget(cmd *cobra.Command, args []string) (target, error) {
 		version = args[1]
 	}
 	if !job.NamePattern.MatchString(name) {
-		return target{}, usage(cmd, "%q is not a job name: a lower-case letter, then up to 39 letters, digits or underscores", name)
+		return target{}, usage(cmd,
+			"%q is not a job name: a lower-case letter, then up to 39 letters, digits or underscores", name)
 	}
 	t := target{Job: job.Name(name)}
 	if version == "" {

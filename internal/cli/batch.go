@@ -58,8 +58,10 @@ the archive nor the log holds all offsets, or the archive may lack deletes (--ac
 		Annotations: map[string]string{timeoutKey: noTimeout},
 	}, run)
 	cmd.Flags().BoolVar(&o.full, "full", false, "compute from scratch, whatever batch.full_every says")
-	cmd.Flags().BoolVar(&o.acceptChanges, "accept-changes", false, "show the generation that was refused last, or else a new one, whatever differs")
-	cmd.Flags().BoolVar(&o.acceptDeletes, "accept-lost-deletes", false, "compute from an archive that may lack deletes, which brings back what was deleted")
+	cmd.Flags().BoolVar(&o.acceptChanges, "accept-changes", false,
+		"show the generation that was refused last, or else a new one, whatever differs")
+	cmd.Flags().BoolVar(&o.acceptDeletes, "accept-lost-deletes", false,
+		"compute from an archive that may lack deletes, which brings back what was deleted")
 	cmd.Flags().BoolVar(&o.wait, "wait", false, "wait for the end of the run")
 	waitAgentFlag(cmd.Flags(), &o.waitAgent)
 	return cmd

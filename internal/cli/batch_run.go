@@ -163,7 +163,8 @@ func (o batchOptions) generations(ctx context.Context) ([]batchlayer.Generation,
 	}
 	all, err := batchlayer.Generations(ctx, c.pool, &speedlayer.Store{}, ref)
 	if err == nil && len(all) == 0 {
-		err = &job.Refusal{Code: job.ExitUsage, Cause: reason.NotLambda(ref).Text(), Next: "kappactl status " + string(ref.Job)}
+		err = &job.Refusal{Code: job.ExitUsage, Cause: reason.NotLambda(ref).Text(), Next: "kappactl status " +
+			string(ref.Job)}
 	}
 	return all, ref, err
 }
@@ -186,8 +187,10 @@ func printGenerations(w io.Writer, style render.Style, all []batchlayer.Generati
 		if g.Trouble != "" {
 			detail = strings.TrimPrefix(detail+"; "+g.Trouble, "; ")
 		}
-		t.Add(render.Text(fmt.Sprint(g.Generation)), render.Toned(toneOf(g.State), string(g.State)), render.Text(g.Kind()), render.Text(render.Time(&g.CutAt)),
-			render.Text(render.CountOf(g.Rows)), render.Text(bytes), render.Text(render.CountOf(g.Changed)), render.Text(took), render.Text(render.Or(detail)))
+		t.Add(render.Text(fmt.Sprint(g.Generation)), render.Toned(toneOf(g.State), string(g.State)), render.Text(g.Kind()),
+			render.Text(render.Time(&g.CutAt)),
+			render.Text(render.CountOf(g.Rows)), render.Text(bytes), render.Text(render.CountOf(g.Changed)), render.Text(took),
+			render.Text(render.Or(detail)))
 	}
 	return t.Write(w, style)
 }

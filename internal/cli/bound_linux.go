@@ -15,8 +15,8 @@ const (
 	roomBeside = 1 << 30
 )
 
-// boundData lets an allocation fail that takes this process far beyond agent.memory. The engine then raises an error over the records
-// it works on, where the system would end the process. A lower limit that somebody has set stays.
+// boundData lets an allocation fail that takes this process far beyond agent.memory. The engine then raises an error
+// over the records it works on, where the system would end the process. A lower limit that somebody has set stays.
 func boundData(memory int64) error {
 	if memory <= 0 {
 		return nil

@@ -101,9 +101,15 @@ func runCheck(ctx context.Context, o checkOptions) error {
 	if err != nil {
 		return err
 	}
-	result := checkResult{Job: c.spec.Job, Hash: c.hash, View: c.spec.Serve.View.String(), Shape: c.query.Layout.Shape, Warnings: []string{}}
+	result := checkResult{
+		Job: c.spec.Job, Hash: c.hash, View: c.spec.Serve.View.String(), Shape: c.query.Layout.Shape,
+		Warnings: []string{},
+	}
 	for _, v := range c.query.Layout.View {
-		result.Columns = append(result.Columns, checkColumn{Name: v.Name, Type: v.Type, StoredAs: v.StoredAs, Exact: v.Exact, Key: v.Key})
+		result.Columns = append(result.Columns, checkColumn{
+			Name: v.Name, Type: v.Type, StoredAs: v.StoredAs, Exact: v.Exact,
+			Key: v.Key,
+		})
 	}
 	o.annotateWarnings(c.query.Warnings)
 	for _, w := range c.query.Warnings {
@@ -183,7 +189,8 @@ func (r checkResult) print(w io.Writer, style render.Style) error {
 		t.Add(render.Text(c.Name), render.Text(render.Or(c.Type)), render.Text(stored), exact)
 	}
 	if style.People {
-		if _, err := fmt.Fprintf(w, "%s  %s  view %s\n\n", style.Paint(render.Strong, string(r.Job)), r.Hash, r.View); err != nil {
+		if _, err := fmt.Fprintf(w, "%s  %s  view %s\n\n", style.Paint(render.Strong, string(r.Job)), r.Hash,
+			r.View); err != nil {
 			return err
 		}
 	}

@@ -39,7 +39,8 @@ func printChecks(w io.Writer, s render.Style, jobs []status.Job) error {
 						took = render.Seconds(&c.Seconds)
 					}
 				}
-				t.Add(render.Text(v.Version), render.Text(c.Name), render.Text(cmp.Or(c.Stage, c.When)), outcomeCell(c), render.Text(at), render.Text(took), render.Text(render.Or(c.Detail)))
+				t.Add(render.Text(v.Version), render.Text(c.Name), render.Text(cmp.Or(c.Stage, c.When)), outcomeCell(c),
+					render.Text(at), render.Text(took), render.Text(render.Or(c.Detail)))
 			}
 		}
 	}
@@ -78,7 +79,10 @@ type planCheck struct {
 func planChecks(spec *job.Spec, live *string) []planCheck {
 	out := []planCheck{}
 	for _, k := range spec.Checks {
-		c := planCheck{Name: k.Name, When: cmp.Or(k.When, job.CheckBefore), Timeout: job.FormatDuration(k.Timeout), What: "sql"}
+		c := planCheck{
+			Name: k.Name, When: cmp.Or(k.When, job.CheckBefore), Timeout: job.FormatDuration(k.Timeout),
+			What: "sql",
+		}
 		if k.Runs(job.CheckAfter) {
 			every := job.FormatDuration(k.Every)
 			c.Every = &every

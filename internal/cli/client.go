@@ -33,7 +33,8 @@ func (a *app) connect(ctx context.Context, s config.Settings) (*pg.Pool, error) 
 	if err := s.NeedDSN(); err != nil {
 		return nil, err
 	}
-	a.log().Debug("settings", "context", s.Context, "file", s.File, "brokers", s.Brokers, "dsn", s.DSN.String(), "schema", s.Schema)
+	a.log().Debug("settings", "context", s.Context, "file", s.File, "brokers", s.Brokers, "dsn", s.DSN.String(), "schema",
+		s.Schema)
 	c := pgConfig(s)
 	if a.flags.debug {
 		c.Log = a.log()
@@ -79,7 +80,10 @@ func (a *app) client(ctx context.Context) (*client, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &client{settings: settings, pool: pool, locations: locationsOf(settings), store: reprocess.NewStore(pool), now: a.sys.Now}, nil
+	return &client{
+		settings: settings, pool: pool, locations: locationsOf(settings), store: reprocess.NewStore(pool),
+		now: a.sys.Now,
+	}, nil
 }
 
 func (c *client) Close() { c.pool.Close() }

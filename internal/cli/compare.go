@@ -57,7 +57,8 @@ it made. PostgreSQL's own CPU time is not seen.`,
 	cmd.Flags().IntVar(&o.rounds, "rounds", 3, "how often each way is measured")
 	cmd.Flags().DurationVar(&o.watch, "watch", 30*time.Second, "how long freshness is measured in each round")
 	cmd.Flags().StringVar(&o.maxRate, "max-rate", "", "`RATE` that replays keep to, such as 20MB/s (default: no limit)")
-	cmd.Flags().StringVar(&o.dir, "dir", ".", "`FOLDER` for the JSON document and the HTML page; it is made when it is not there")
+	cmd.Flags().StringVar(&o.dir, "dir", ".",
+		"`FOLDER` for the JSON document and the HTML page; it is made when it is not there")
 	return cmd
 }
 
@@ -93,7 +94,10 @@ func runCompare(ctx context.Context, o compareOptions) (err error) {
 		return err
 	}
 	if file == "" {
-		return &job.Refusal{Code: job.ExitConflict, Cause: ref.String() + " was adopted and has no job file", Next: "name a version that was deployed"}
+		return &job.Refusal{
+			Code: job.ExitConflict, Cause: ref.String() + " was adopted and has no job file",
+			Next: "name a version that was deployed",
+		}
 	}
 	spec, err := job.Parse(ref.String(), []byte(file))
 	if err != nil {
@@ -118,8 +122,10 @@ func runCompare(ctx context.Context, o compareOptions) (err error) {
 	}
 	defer os.RemoveAll(temp)
 	found, err := compare.Run(ctx, compare.Config{
-		Program: program, Args: o.connect, Env: os.Environ(), Temp: temp, Pool: pgConfig(c.settings), Brokers: admin, Job: ref,
-		File: []byte(file), Topics: spec.Source.Topics, Rounds: o.rounds, Watch: o.watch, MaxRate: o.maxRate, Say: o.progress, Now: o.sys.Now,
+		Program: program, Args: o.connect, Env: os.Environ(), Temp: temp, Pool: pgConfig(c.settings), Brokers: admin,
+		Job:  ref,
+		File: []byte(file), Topics: spec.Source.Topics, Rounds: o.rounds, Watch: o.watch, MaxRate: o.maxRate,
+		Say: o.progress, Now: o.sys.Now,
 	})
 	if err != nil {
 		return err
@@ -176,6 +182,7 @@ func printComparison(w io.Writer, style render.Style, c comparison) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\n%s over %s; others wrote %s of WAL a second before\nreport: %s\nreport: %s\n",
-		render.Plural(c.Records, "record"), render.Plural(int64(c.Rounds), "round"), render.Bytes(int64(c.IdleWAL)), c.Report.HTML, c.Report.JSON)
+		render.Plural(c.Records, "record"), render.Plural(int64(c.Rounds), "round"), render.Bytes(int64(c.IdleWAL)),
+		c.Report.HTML, c.Report.JSON)
 	return err
 }

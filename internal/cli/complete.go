@@ -13,11 +13,12 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// completeIn is all the time that completing a word may take. A shell that hangs is worse than one that completes nothing.
+// completeIn is all the time that completing a word may take. A shell that hangs is worse than one that completes
+// nothing.
 const completeIn = 300 * time.Millisecond
 
-// completeTargets gives every command that takes a JOB its jobs and versions to complete, those that take a FILE the files that can be
-// one, and those that take a DIR folders.
+// completeTargets gives every command that takes a JOB its jobs and versions to complete, those that take a FILE the
+// files that can be one, and those that take a DIR folders.
 func (a *app) completeTargets(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		a.completeTargets(cmd)
@@ -109,7 +110,11 @@ func (a *app) columnsOf(ctx context.Context, cmd *cobra.Command, args []string) 
 
 // complete lists jobs for the first argument and versions for those after it. On any error it returns nothing.
 func (a *app) complete(cmd *cobra.Command, args []string, versions bool) []string {
-	return a.within(cmd, func(ctx context.Context, cmd *cobra.Command) []string { return a.targets(ctx, cmd, args, versions) })
+	return a.within(cmd, func(ctx context.Context,
+		cmd *cobra.Command,
+	) []string {
+		return a.targets(ctx, cmd, args, versions)
+	})
 }
 
 func (a *app) targets(ctx context.Context, cmd *cobra.Command, args []string, versions bool) []string {

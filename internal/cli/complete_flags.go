@@ -36,7 +36,9 @@ func (a *app) completeFlags(cmd *cobra.Command) {
 
 func complete(cmd *cobra.Command, flag string, values func(*cobra.Command) []string) {
 	// It fails for a flag that does not exist or has a function already, and these exist and have none.
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string,
+		cobra.ShellCompDirective,
+	) {
 		return values(cmd), cobra.ShellCompDirectiveNoFileComp
 	})
 }

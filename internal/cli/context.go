@@ -117,7 +117,8 @@ func runContextList(_ context.Context, o contextOptions) error {
 			if c.Current {
 				mark = "*"
 			}
-			t.Add(render.Toned(render.Good, mark), render.Text(c.Name), render.Text(cmp.Or(strings.Join(c.Brokers, ","), "-")), render.Text(cmp.Or(c.DSN, "-")), render.Text(c.Schema))
+			t.Add(render.Toned(render.Good, mark), render.Text(c.Name), render.Text(cmp.Or(strings.Join(c.Brokers, ","), "-")),
+				render.Text(cmp.Or(c.DSN, "-")), render.Text(c.Schema))
 		}
 		return t.Write(w, o.style())
 	})

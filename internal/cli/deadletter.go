@@ -26,7 +26,8 @@ func newDeadletter(a *app) *cobra.Command {
 		Example: "  kappactl deadletter list pageviews",
 	}
 	asGroup(cmd)
-	cmd.AddCommand(newDeadletterList(a, runDeadletterList), newDeadletterShow(a, runDeadletterShow), newDeadletterRetry(a, runDeadletterRetry))
+	cmd.AddCommand(newDeadletterList(a, runDeadletterList), newDeadletterShow(a, runDeadletterShow),
+		newDeadletterRetry(a, runDeadletterRetry))
 	return cmd
 }
 
@@ -124,7 +125,8 @@ type deadLetter struct {
 
 func newDeadLetter(d speedlayer.DeadLetter) deadLetter {
 	out := deadLetter{
-		Record: d.Place(), Topic: d.Partition.Topic, Partition: d.Partition.ID, Offset: d.Offset, RecordTime: d.RecordTime, Reason: d.Reason,
+		Record: d.Place(), Topic: d.Partition.Topic, Partition: d.Partition.ID, Offset: d.Offset, RecordTime: d.RecordTime,
+		Reason: d.Reason,
 		Detail: d.Detail, Size: d.Size, At: d.At, Whole: d.Whole(),
 	}
 	out.Key, _ = bytesText(d.Key)
@@ -161,7 +163,8 @@ func (o deadletterOptions) letters(ctx context.Context, c *client) (job.Ref, []s
 	found, err := store.DeadLetterAt(ctx, c.pool, ref, o.place.topic, o.place.partition, o.place.offset)
 	if err == nil && len(found) == 0 {
 		err = &job.Refusal{
-			Code: job.ExitUsage, Cause: fmt.Sprintf("%s/%d@%d is no dead letter of %s", o.place.topic, o.place.partition, o.place.offset, ref),
+			Code: job.ExitUsage, Cause: fmt.Sprintf("%s/%d@%d is no dead letter of %s", o.place.topic, o.place.partition,
+				o.place.offset, ref),
 			Next: fmt.Sprintf("kappactl deadletter list %s %s", ref.Job, ref.Number),
 		}
 	}
@@ -182,7 +185,10 @@ func (c *client) shown(ctx context.Context, t target) (job.Ref, error) {
 		n, err := job.ParseNumber(*status.Live)
 		return job.Ref{Job: t.Job, Number: n}, err
 	case len(status.Versions) == 0:
-		return job.Ref{}, &job.Refusal{Code: job.ExitConflict, Cause: fmt.Sprintf("job %q has no version", t.Job), Next: "kappactl deploy FILE"}
+		return job.Ref{}, &job.Refusal{
+			Code: job.ExitConflict, Cause: fmt.Sprintf("job %q has no version", t.Job),
+			Next: "kappactl deploy FILE",
+		}
 	}
 	n, err := job.ParseNumber(status.Versions[0].Version)
 	return job.Ref{Job: t.Job, Number: n}, err
@@ -208,7 +214,8 @@ func runDeadletterList(ctx context.Context, o deadletterOptions) error {
 	return o.result(out, func(w io.Writer) error {
 		t := render.NewTable("record", "reason", "detail", "bytes", "at")
 		for _, d := range out {
-			t.Add(render.Text(d.Record), render.Text(d.Reason), render.Text(d.Detail), render.Text(strconv.FormatInt(d.Size, 10)), render.Text(d.At.Format(time.RFC3339)))
+			t.Add(render.Text(d.Record), render.Text(d.Reason), render.Text(d.Detail),
+				render.Text(strconv.FormatInt(d.Size, 10)), render.Text(d.At.Format(time.RFC3339)))
 		}
 		return t.Write(w, o.style())
 	})
@@ -230,7 +237,8 @@ func runDeadletterShow(ctx context.Context, o deadletterOptions) error {
 		if !d.Whole {
 			kept += fmt.Sprintf(", the first %d are kept", len(found[0].Payload))
 		}
-		_, err := fmt.Fprintf(w, "record  %s\nreason  %s: %s\nkey     %s\nvalue   (%s, %s)\n%s\n", d.Record, d.Reason, d.Detail,
+		_, err := fmt.Fprintf(w, "record  %s\nreason  %s: %s\nkey     %s\nvalue   (%s, %s)\n%s\n", d.Record, d.Reason,
+			d.Detail,
 			job.Printable(known(d.Key)), kept, d.Encoding, job.Printable(known(d.Value)))
 		return err
 	})

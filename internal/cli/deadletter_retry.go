@@ -94,7 +94,8 @@ func runDeadletterRetry(ctx context.Context, o deadletterOptions) (err error) {
 	var failed error
 	if result.Fails+result.Unknown > 0 {
 		failed = &job.Refusal{
-			Code: job.ExitChecks, Cause: fmt.Sprintf("%d of %s would not pass", result.Fails+result.Unknown, render.Plural(int64(len(found)), "dead letter")),
+			Code: job.ExitChecks, Cause: fmt.Sprintf("%d of %s would not pass", result.Fails+result.Unknown,
+				render.Plural(int64(len(found)), "dead letter")),
 			Next: "correct the columns or the query, then: kappactl deadletter retry " + string(ref.Job) + " --file FILE",
 		}
 	}
@@ -151,11 +152,14 @@ func (o deadletterOptions) jobFile(ctx context.Context, c *client, ref job.Ref) 
 }
 
 // retry tries one dead letter: first the decoder, then the query over it alone.
-func (o deadletterOptions) retry(ctx context.Context, c *client, r *mergecheck.Runner, d speedlayer.DeadLetter) (retried, error) {
+func (o deadletterOptions) retry(ctx context.Context, c *client, r *mergecheck.Runner,
+	d speedlayer.DeadLetter,
+) (retried, error) {
 	out := retried{Record: d.Place(), Outcome: cannotBeSaid}
 	rec, err := o.record(ctx, c, d, d.RecordTime == nil || r.Reads("_headers"))
 	if err != nil || rec == nil {
-		out.Reason = fmt.Sprintf("only %d of %d bytes are kept, and the log does not give the record any more", len(d.Payload), d.Size)
+		out.Reason = fmt.Sprintf("only %d of %d bytes are kept, and the log does not give the record any more",
+			len(d.Payload), d.Size)
 		return out, err
 	}
 	_, bad, err := r.Judge(ctx, []*kgo.Record{rec})
@@ -179,10 +183,15 @@ func (o deadletterOptions) retry(ctx context.Context, c *client, r *mergecheck.R
 	return out, nil
 }
 
-// record is the dead letter as it is kept when that is all of it, else as the log has it; nil when neither is. Headers, and
-// times that nobody believes, are in the log only: with those asked for it comes first.
-func (o deadletterOptions) record(ctx context.Context, c *client, d speedlayer.DeadLetter, fromLog bool) (*kgo.Record, error) {
-	kept := &kgo.Record{Topic: d.Partition.Topic, Partition: d.Partition.ID, Offset: d.Offset, Key: d.Key, Value: d.Payload}
+// record is the dead letter as it is kept when that is all of it, else as the log has it; nil when neither is. Headers,
+// and times that nobody believes, are in the log only: with those asked for it comes first.
+func (o deadletterOptions) record(ctx context.Context, c *client, d speedlayer.DeadLetter, fromLog bool) (*kgo.Record,
+	error,
+) {
+	kept := &kgo.Record{
+		Topic: d.Partition.Topic, Partition: d.Partition.ID, Offset: d.Offset, Key: d.Key,
+		Value: d.Payload,
+	}
 	if d.RecordTime != nil {
 		kept.Timestamp = *d.RecordTime
 	}
@@ -198,7 +207,10 @@ func (o deadletterOptions) record(ctx context.Context, c *client, d speedlayer.D
 		return nil, err
 	}
 	defer reader.Close()
-	pieces, err := reader.Oldest(ctx, []job.Frozen{{Partition: d.Partition, Range: job.Range{From: d.Offset, To: d.Offset + 1}, LeaderEpoch: -1}}, 1)
+	pieces, err := reader.Oldest(ctx, []job.Frozen{{
+		Partition: d.Partition,
+		Range:     job.Range{From: d.Offset, To: d.Offset + 1}, LeaderEpoch: -1,
+	}}, 1)
 	if records := sample.Records(pieces); len(records) == 1 {
 		return records[0], nil
 	}

@@ -43,7 +43,8 @@ is not 0 when anything is not as promised.`,
 		RunE:        func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o) },
 	}
 	cmd.Flags().StringVar(&o.data, "data", "", "`FOLDER` to keep (default: a temporary one, removed at the end)")
-	cmd.Flags().StringVar(&o.postgresBin, "postgres-bin", "", "`FOLDER` of the PostgreSQL server binaries (default: found by itself)")
+	cmd.Flags().StringVar(&o.postgresBin, "postgres-bin", "",
+		"`FOLDER` of the PostgreSQL server binaries (default: found by itself)")
 	return cmd
 }
 
@@ -73,7 +74,10 @@ func runDemo(ctx context.Context, o demoOptions) error {
 		return fmt.Errorf("find the demo's folder: %w", err)
 	}
 	if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-		return &job.Refusal{Code: job.ExitUsage, Cause: dir + " is not empty, and the demo begins afresh", Next: "kappactl demo --data ANOTHER"}
+		return &job.Refusal{
+			Code: job.ExitUsage, Cause: dir + " is not empty, and the demo begins afresh",
+			Next: "kappactl demo --data ANOTHER",
+		}
 	}
 	d := &demo{app: o.app, dir: dir}
 	d.say("kappactl demo: a local Kafka, PostgreSQL and agent in %s", dir)
@@ -223,7 +227,8 @@ func (d *demo) expose(ctx context.Context, subject string) error {
 func (d *demo) sideBySide(ctx context.Context, a, b []demoTotal) error {
 	d.say("Both versions side by side, from their own tables:")
 	for i, want := range [][]demoTotal{a, b} {
-		got, err := d.totals(ctx, strings.NewReplacer("pageviews_hourly", fmt.Sprintf("pageviews__v%d", i+1), "(total_ms)", "(total_ms__s)").Replace(demoQuery))
+		got, err := d.totals(ctx, strings.NewReplacer("pageviews_hourly", fmt.Sprintf("pageviews__v%d", i+1), "(total_ms)",
+			"(total_ms__s)").Replace(demoQuery))
 		if err != nil {
 			return err
 		}

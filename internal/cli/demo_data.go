@@ -48,7 +48,8 @@ func demoEvents(seed uint64, n int) []pageview {
 func writeEvents(w io.Writer, events []pageview) error {
 	b := bufio.NewWriter(w)
 	for _, e := range events {
-		_, err := fmt.Fprintf(b, `{"user_id":"u%04d","url":%q,"ts":%q,"duration_ms":%d}`+"\n", e.user, e.url, e.at.Format(time.RFC3339Nano), e.duration)
+		_, err := fmt.Fprintf(b, `{"user_id":"u%04d","url":%q,"ts":%q,"duration_ms":%d}`+"\n", e.user, e.url,
+			e.at.Format(time.RFC3339Nano), e.duration)
 		if err != nil {
 			return err
 		}

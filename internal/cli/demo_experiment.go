@@ -21,7 +21,8 @@ func (d *demo) experiment(ctx context.Context, early []pageview) error {
 	d.say("A subject reads the same version in every statement, and no statement reads both.")
 	shown := [2]bool{}
 	for _, subject := range demoSubjects() {
-		arm := policy.ArmOf([]int{policy.Million / 2, policy.Million}, policy.Bucket(policy.ArmSalt("pageviews", "1"), subject))
+		arm := policy.ArmOf([]int{policy.Million / 2, policy.Million},
+			policy.Bucket(policy.ArmSalt("pageviews", "1"), subject))
 		if shown[arm] {
 			continue
 		}

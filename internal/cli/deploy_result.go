@@ -68,7 +68,8 @@ func appliedLine(s plan.Staged) string {
 		strings.Join(s.Applied, ", "))
 }
 
-// foreseen are warnings about a replay that this command does not follow. What cannot be asked is left to the deployment.
+// foreseen are warnings about a replay that this command does not follow. What cannot be asked is left to the
+// deployment.
 func (o deployOptions) foreseen(ctx context.Context, cl *client, s plan.Staging) []reason.Reason {
 	if !o.detach {
 		return nil
@@ -165,7 +166,8 @@ func (f *follower) result(ctx context.Context, d ledger.Deployment, code job.Exi
 		Report: f.client.reported(ctx, f.app, f.reportDir, d.ID),
 	}
 	if code != job.ExitOK {
-		r.Message = cmp.Or(d.Message, d.VersionError, fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
+		r.Message = cmp.Or(d.Message, d.VersionError,
+			fmt.Sprintf("%s %s is %s, its deployment %s", d.Job, d.Number, d.Phase, d.State))
 		return r
 	}
 	r.Next = cmp.Or(r.Next, nextOf(d))

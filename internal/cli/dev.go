@@ -54,7 +54,8 @@ again. --brokers and --dsn use existing servers in place of the embedded ones.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.data, "data", "kappactl-dev", "`FOLDER` that keeps topics and tables")
-	f.StringVar(&o.postgresBin, "postgres-bin", "", "`FOLDER` of the PostgreSQL server binaries (default: found by itself)")
+	f.StringVar(&o.postgresBin, "postgres-bin", "",
+		"`FOLDER` of the PostgreSQL server binaries (default: found by itself)")
 	f.StringVar(&o.http, "http", "", "`ADDRESS` of the HTTP server (default: a free port, kept over restarts)")
 	return cmd
 }
@@ -88,8 +89,8 @@ func word(s string) string {
 	return s
 }
 
-// withStack starts the stack and an agent, calls use when both work, and ends them when use returns. The end of ctx by an
-// interrupt is no error.
+// withStack starts the stack and an agent, calls use when both work, and ends them when use returns. The end of ctx by
+// an interrupt is no error.
 func withStack(ctx context.Context, o devOptions, use func(context.Context, *running) error) (err error) {
 	stack, err := devstack.Start(ctx, devstack.Config{
 		Data: o.data, Brokers: o.brokers, DSN: o.dsn, PostgresBin: o.postgresBin, HTTP: o.http, Now: o.sys.Now,
@@ -123,7 +124,10 @@ func withStack(ctx context.Context, o devOptions, use func(context.Context, *run
 		case <-done.Done():
 			return nil
 		case address := <-up:
-			return use(done, &running{config: stack.ConfigPath, brokers: stack.Brokers, dsn: stack.DSN, http: address, pool: pool})
+			return use(done, &running{
+				config: stack.ConfigPath, brokers: stack.Brokers, dsn: stack.DSN, http: address,
+				pool: pool,
+			})
 		}
 	})
 	return group.Wait()
@@ -144,8 +148,8 @@ func (o devOptions) quietLog(s config.Settings) *slog.Logger {
 	return slog.New(slog.NewTextHandler(o.sys.Err, options))
 }
 
-// stackSettings are those of the stack's settings file, and of the variables that are about agents and checks. Variables that lead
-// to other servers are not for the stack.
+// stackSettings are those of the stack's settings file, and of the variables that are about agents and checks.
+// Variables that lead to other servers are not for the stack.
 func (a *app) stackSettings(path string) (config.Settings, error) {
 	e := a.surroundings()
 	all := e.Getenv

@@ -74,7 +74,8 @@ func runDevLoad(ctx context.Context, o devLoadOptions) error {
 		every = progressTerminal
 	}
 	loaded, err := devstack.Load(ctx, devstack.LoadConfig{
-		Kafka: brokers, File: o.file, Topic: o.topic, Partitions: o.partitions, Key: o.key, Limit: o.limit, Rate: o.rate.perSecond, Now: o.sys.Now,
+		Kafka: brokers, File: o.file, Topic: o.topic, Partitions: o.partitions, Key: o.key, Limit: o.limit,
+		Rate: o.rate.perSecond, Now: o.sys.Now,
 		Progress: func(l devstack.Loaded) {
 			if now := o.sys.Now(); now.Sub(printed) >= every {
 				printed = now
@@ -93,7 +94,8 @@ func runDevLoad(ctx context.Context, o devLoadOptions) error {
 		if loaded.Created {
 			made = " (created)"
 		}
-		_, err := fmt.Fprintf(w, "%s in topic %s%s with %s\n", loadLine(loaded, time.Duration(loaded.Seconds*float64(time.Second))),
+		_, err := fmt.Fprintf(w, "%s in topic %s%s with %s\n",
+			loadLine(loaded, time.Duration(loaded.Seconds*float64(time.Second))),
 			loaded.Topic, made, render.Plural(int64(loaded.Partitions), "partition"))
 		return err
 	})

@@ -130,7 +130,8 @@ func runDiff(ctx context.Context, o diffOptions) error {
 	var failed error
 	if o.limit != nil && d.Share() > *o.limit {
 		failed = &job.Refusal{
-			Code: job.ExitChecks, Cause: fmt.Sprintf("%.3g%% of the keys differ, allowed are %.3g%%", 100*d.Share(), 100**o.limit),
+			Code: job.ExitChecks, Cause: fmt.Sprintf("%.3g%% of the keys differ, allowed are %.3g%%", 100*d.Share(),
+				100**o.limit),
 			Next: fmt.Sprintf("kappactl diff %s %s %s", o.job, d.A, d.B),
 		}
 	}
@@ -162,7 +163,8 @@ func (o diffOptions) versions(ctx context.Context, c *client) (a, b job.Ref, err
 		}
 	}
 	return a, b, &job.Refusal{
-		Code: job.ExitConflict, Cause: fmt.Sprintf("job %q has no two versions with tables", o.job), Next: "kappactl status " + string(o.job),
+		Code: job.ExitConflict, Cause: fmt.Sprintf("job %q has no two versions with tables", o.job),
+		Next: "kappactl status " + string(o.job),
 	}
 }
 

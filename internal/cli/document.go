@@ -91,7 +91,8 @@ func flagTable(b *strings.Builder, title string, flags *pflag.FlagSet) {
 		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0" {
 			text += " (default " + f.DefValue + ")"
 		}
-		rows = append(rows, fmt.Sprintf("| %s` | %s |\n", strings.ReplaceAll(name, "|", `\|`), strings.ReplaceAll(text, "|", `\|`)))
+		rows = append(rows, fmt.Sprintf("| %s` | %s |\n", strings.ReplaceAll(name, "|", `\|`),
+			strings.ReplaceAll(text, "|", `\|`)))
 	})
 	if len(rows) > 0 {
 		fmt.Fprintf(b, "\n## %s\n\n| flag | |\n| --- | --- |\n%s", title, strings.Join(rows, ""))

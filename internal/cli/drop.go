@@ -92,7 +92,10 @@ func runDrop(ctx context.Context, o dropOptions) error {
 	if err := o.confirm(plan); err != nil {
 		return err
 	}
-	answer, err := o.answered(ctx, c, ledger.Request{Job: o.job, Verb: ledger.Drop, Args: ledger.Args{KeepView: o.keepView}, By: o.by()},
+	answer, err := o.answered(ctx, c, ledger.Request{
+		Job: o.job, Verb: ledger.Drop,
+		Args: ledger.Args{KeepView: o.keepView}, By: o.by(),
+	},
 		fmt.Sprintf("kappactl drop %s   # an agent still answers the request", o.job))
 	if err != nil {
 		return err
@@ -115,8 +118,9 @@ func (o dropOptions) gone(ctx context.Context, c *client, unknown error) error {
 	}
 	r := dropResult{
 		Removal: plan.Removal{Job: o.job, View: d.View, KeepView: d.KeptView}, DryRun: o.dryRun, Dropped: true,
-		Message: fmt.Sprintf("job %s was dropped %s by %s: nothing to do", o.job, render.Time(&d.At), d.By), Next: "kappactl history " + string(o.job),
-		where: c.where(),
+		Message: fmt.Sprintf("job %s was dropped %s by %s: nothing to do", o.job, render.Time(&d.At), d.By),
+		Next:    "kappactl history " + string(o.job),
+		where:   c.where(),
 	}
 	return o.result(r, r.print)
 }

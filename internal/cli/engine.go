@@ -18,9 +18,10 @@ func sqlOnly(name job.Name, e job.Engine, command, instead string) error {
 		return nil
 	}
 	return &job.Refusal{
-		Code:  job.ExitUsage,
-		Cause: fmt.Sprintf("%s needs the query of the job, and %s is a job of engine: %s (docs/engines.md)", command, name, e),
-		Next:  instead,
+		Code: job.ExitUsage,
+		Cause: fmt.Sprintf("%s needs the query of the job, and %s is a job of engine: %s (docs/engines.md)", command, name,
+			e),
+		Next: instead,
 	}
 }
 

@@ -143,9 +143,11 @@ func unreachable(err error, f failure) (job.ExitCode, string) {
 	case pg.Code(err) == pgerrcode.InsufficientPrivilege: // insufficient_privilege
 		return job.ExitUnreachable, cmp.Or(f.Next, "kappactl init --print   # ends with the rights that are needed")
 	case errors.As(err, &unsure) && pg.Unreachable(err):
-		return job.ExitUnreachable, cmp.Or(f.Next, "the same command again: what it asked for may have been written or not, and it goes on from there")
+		return job.ExitUnreachable,
+			cmp.Or(f.Next, "the same command again: what it asked for may have been written or not, and it goes on from there")
 	case pg.ReadOnly(err):
-		return job.ExitUnreachable, cmp.Or(f.Next, "connect to the primary (target_session_attrs=read-write in the connection string finds it), or wait until the server takes writes")
+		return job.ExitUnreachable,
+			cmp.Or(f.Next, "connect to the primary (target_session_attrs=read-write in the connection string finds it), or wait until the server takes writes")
 	case pg.Unreachable(err):
 		return job.ExitUnreachable, f.Next
 	}
@@ -195,7 +197,8 @@ func exitWith(code job.ExitCode) error {
 	return &codeError{Code: code}
 }
 
-// chain is an error and what it wraps, outermost first, one line each with its type: what --debug prints below the cause.
+// chain is an error and what it wraps, outermost first, one line each with its type: what --debug prints below the
+// cause.
 func chain(err error) []string {
 	var out []string
 	for depth := ""; err != nil; depth += "  " {

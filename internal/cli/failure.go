@@ -56,7 +56,8 @@ func failureCode(code job.ExitCode) string {
 // doc is the failure for programs.
 func (f failure) doc() *failureDoc {
 	d := &failureDoc{
-		Code: failureCode(f.Code), ExitCode: f.Code, Reason: f.Reason, Message: strings.Join(f.Causes, "; "), Next: f.Next, Problems: []problemDoc{},
+		Code: failureCode(f.Code), ExitCode: f.Code, Reason: f.Reason, Message: strings.Join(f.Causes, "; "), Next: f.Next,
+		Problems: []problemDoc{},
 	}
 	for _, p := range f.Problems {
 		d.Problems = append(d.Problems, problemDoc{
@@ -85,7 +86,8 @@ func placed(n int) *int {
 
 // failsAsData reports whether failures are printed as documents on the output stream.
 func (a *app) failsAsData() bool {
-	return slices.Contains([]render.Format{render.FormatJSON, render.FormatLines, render.FormatYAML}, render.Format(a.flags.output.value))
+	return slices.Contains([]render.Format{render.FormatJSON, render.FormatLines, render.FormatYAML},
+		render.Format(a.flags.output.value))
 }
 
 // fails prints a failure for programs, unless a result has included it.
@@ -144,7 +146,8 @@ func withFailure(v any, doc *failureDoc) (any, error) {
 	if bytes.Equal(text, []byte("{}")) {
 		separator = ""
 	}
-	return json.RawMessage(fmt.Sprintf("%s%s\"failure\":%s}", text[:len(text)-1], separator, bytes.TrimSpace(failed.Bytes()))), nil
+	return json.RawMessage(fmt.Sprintf("%s%s\"failure\":%s}", text[:len(text)-1], separator,
+		bytes.TrimSpace(failed.Bytes()))), nil
 }
 
 // outputOf finds --output on a command line that could not be read as a whole, or its variable.

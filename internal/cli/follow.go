@@ -35,8 +35,8 @@ const (
 	progressTerminal = time.Second
 )
 
-// follower prints what happens to one deployment, or to what `watch` shows, and returns when the deployment is as far as goal or can
-// no longer get there.
+// follower prints what happens to one deployment, or to what `watch` shows, and returns when the deployment is as far
+// as goal or can no longer get there.
 type follower struct {
 	*app
 	client     *client
@@ -150,7 +150,8 @@ func (f *follower) followed(ctx context.Context) ([]follow.Version, error) {
 // overlaid is the version as its status was read, with what the deployment knows better.
 func (f *follower) overlaid(d ledger.Deployment) follow.Version {
 	v := follow.Version{Job: d.Job, State: d.State, Version: f.version, Followed: true}
-	v.Version.Version, v.Phase, v.PhaseSince, v.Paused, v.Records = d.Number.String(), d.Phase, d.PhaseSince, d.Paused, d.Records
+	v.Version.Version, v.Phase, v.PhaseSince, v.Paused, v.Records = d.Number.String(), d.Phase, d.PhaseSince, d.Paused,
+		d.Records
 	v.Verdict, v.Reason, v.ReasonCode = d.Verdict, d.Reason.Text(), d.Reason.Code
 	v.Error, v.ErrorCode = d.VersionError, d.VersionErrorCode
 	if d.State == job.Observing { // why readers are not taken back
@@ -197,7 +198,8 @@ func versionsOf(jobs ...status.Job) []follow.Version {
 	return out
 }
 
-// print prints what is new. A stream has the history of the deployment, too: a command that comes back skips what was before it.
+// print prints what is new. A stream has the history of the deployment, too: a command that comes back skips what was
+// before it.
 func (f *follower) print(ctx context.Context, versions []follow.Version) {
 	var events []ledger.PastEvent
 	if f.streams() && f.last.ID != 0 {

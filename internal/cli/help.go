@@ -49,7 +49,10 @@ func newHelp(a *app) *cobra.Command {
 			return helpNames(cmd.Root(), args), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if i := slices.IndexFunc(helpTopics(), func(t helpTopic) bool { return len(args) == 1 && t.name == args[0] }); i >= 0 {
+			if i := slices.IndexFunc(helpTopics(), func(t helpTopic) bool {
+				return len(args) == 1 &&
+					t.name == args[0]
+			}); i >= 0 {
 				return a.topic(helpTopics()[i])
 			}
 			topic, rest, err := cmd.Root().Find(args)
@@ -62,8 +65,8 @@ func newHelp(a *app) *cobra.Command {
 	}
 }
 
-// helpOf is show, but for words behind a group that are none of its commands, as in "kappactl statsu --help": a script must not take
-// that for done.
+// helpOf is show, but for words behind a group that are none of its commands, as in "kappactl statsu --help": a script
+// must not take that for done.
 func (a *app) helpOf(show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, args []string) {
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
@@ -98,7 +101,8 @@ func unknownTopic(at *cobra.Command, name string) error {
 	}
 	if near := strict.Nearest(name, names); near != "" && !at.HasParent() {
 		return &usageError{
-			Cause: fmt.Sprintf("unknown topic %q", name), Usage: "kappactl help [COMMAND | TOPIC]", Next: "kappactl help " + near,
+			Cause: fmt.Sprintf("unknown topic %q", name), Usage: "kappactl help [COMMAND | TOPIC]", Next: "kappactl help " +
+				near,
 		}
 	}
 	return unknownCommand(at, name)
@@ -141,7 +145,10 @@ func otherVariables() [][2]string {
 		{"KAPPACTL_CONTEXT", "context of the settings file"},
 		{outputVariable, "how results are printed (--output)"},
 		{timeoutVariable, "give up after this time (--timeout); not for serve, dev and watch, which run until they are stopped"},
-		{"PGHOST, PGDATABASE, PGSERVICE …", "libpq's variables: those that name a server replace the file's dsn, the others fill what it lacks"},
+		{
+			"PGHOST, PGDATABASE, PGSERVICE …",
+			"libpq's variables: those that name a server replace the file's dsn, the others fill what it lacks",
+		},
 		{"PGPASSWORD, PGPASSFILE", "the database password"},
 		{"KAPPACTL_WEBHOOK_SECRET", "of serve: signs webhooks that name no secret_file"},
 		{"KAPPACTL_REPORT", "folder for the reports that deploy and wait write at their end (--report)"},

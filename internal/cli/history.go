@@ -81,7 +81,10 @@ func printEvents(w io.Writer, style render.Style, events []ledger.PastEvent, job
 	}
 	t := render.NewTable(titles...)
 	for _, e := range events {
-		row := []render.Cell{render.Text(e.At.Format(time.RFC3339)), render.Text(known(e.Version)), render.Text(string(e.Kind))}
+		row := []render.Cell{
+			render.Text(e.At.Format(time.RFC3339)), render.Text(known(e.Version)),
+			render.Text(string(e.Kind)),
+		}
 		message := strings.ReplaceAll(e.Message, "\n", " ")
 		switch by := who(e); {
 		case !narrow:

@@ -11,7 +11,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess"
 )
 
-// hooks makes the service that tells the hooks of the settings. Its numbers come from a source of its own: random is the controller's.
+// hooks makes the service that tells the hooks of the settings. Its numbers come from a source of its own: random is
+// the controller's.
 func (a *app) hooks(s config.Settings, pool *pg.Pool, id string, log *slog.Logger, random *rand.Rand) *hooks.Service {
 	return hooks.New(hooks.Deps{
 		Pool: pool, Agent: id, Note: reprocess.NewStore(pool).NoteHook, Env: a.sys.Env, Log: log, Now: a.sys.Now,

@@ -245,7 +245,8 @@ func (a *app) compile(ctx context.Context, f jobFile) (*compiled, error) {
 	return &compiled{spec: spec, query: q, hash: spec.Hash(dialectOf(spec))}, nil
 }
 
-// layoutOf compiles the query of a job; of one whose program computes the results there is only the layout of its table.
+// layoutOf compiles the query of a job; of one whose program computes the results there is only the layout of its
+// table.
 func layoutOf(ctx context.Context, spec *job.Spec) (*query.Compiled, error) {
 	if spec.Engine == job.SQL {
 		return query.Compile(ctx, spec)

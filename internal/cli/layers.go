@@ -49,7 +49,8 @@ func layersText(w io.Writer, style render.Style, found []batchlayer.Layers) erro
 func layerLines(l batchlayer.Layers) []string {
 	var lines []string
 	if l.Live != nil {
-		lines = append(lines, fmt.Sprintf("live: generation %d, %s, cut %s (%s ago), merged with %s", l.Live.Generation, l.Live.Kind(),
+		lines = append(lines, fmt.Sprintf("live: generation %d, %s, cut %s (%s ago), merged with %s", l.Live.Generation,
+			l.Live.Kind(),
 			render.Time(&l.Live.CutAt), render.Duration(secondsLong(*l.CutAgeSeconds)), epochsOf(l)))
 	}
 	if len(l.Kept) > 0 {
@@ -94,7 +95,8 @@ func layersFor(ctx context.Context, db pg.DB) ([]httpapi.Layers, error) {
 			return nil, err
 		}
 		m := httpapi.Layers{
-			Ref: job.Ref{Job: l.Job, Number: number}, CutAge: l.CutAgeSeconds, Kept: len(l.Kept), Epochs: l.Epochs, SpeedRows: l.SpeedRows,
+			Ref: job.Ref{Job: l.Job, Number: number}, CutAge: l.CutAgeSeconds, Kept: len(l.Kept), Epochs: l.Epochs,
+			SpeedRows: l.SpeedRows,
 		}
 		if l.Live != nil {
 			m.Live, m.Rows, m.Bytes = &l.Live.Generation, l.Live.Rows, l.Live.Bytes

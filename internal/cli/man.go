@@ -117,7 +117,8 @@ func exitRows(text string) [][2]string {
 	var out [][2]string
 	for line := range strings.Lines(text) {
 		cells := strings.Split(line, "|")
-		if len(cells) < 4 || strings.Trim(strings.TrimSpace(cells[1]), "0123456789") != "" || strings.TrimSpace(cells[1]) == "" {
+		if len(cells) < 4 || strings.Trim(strings.TrimSpace(cells[1]), "0123456789") != "" ||
+			strings.TrimSpace(cells[1]) == "" {
 			continue
 		}
 		out = append(out, [2]string{strings.TrimSpace(cells[1]), strings.ReplaceAll(strings.TrimSpace(cells[2]), "`", "")})

@@ -185,7 +185,8 @@ func firstLine(text string) string {
 
 // severity orders exit codes by what a person has to look at first.
 var severity = []job.ExitCode{
-	job.ExitOK, job.ExitNothing, job.ExitNotCaughtUp, job.ExitTimeout, job.ExitChecks, job.ExitConflict, job.ExitRolledBack,
+	job.ExitOK, job.ExitNothing, job.ExitNotCaughtUp, job.ExitTimeout, job.ExitChecks, job.ExitConflict,
+	job.ExitRolledBack,
 	job.ExitUnhealthy, job.ExitGap, job.ExitUsage, job.ExitFailed, job.ExitUnreachable, job.ExitInterrupted,
 }
 
@@ -217,7 +218,8 @@ func (j jobFiles) sum(ctx context.Context, results []fileResult) error {
 	err := exitWith(all.ExitCode)
 	if all.Failed > 0 {
 		err = &job.Refusal{
-			Code: all.ExitCode, Cause: fmt.Sprintf("%d of %s failed", all.Failed, render.Plural(int64(len(results)), "job file")), Next: next,
+			Code: all.ExitCode, Cause: fmt.Sprintf("%d of %s failed", all.Failed,
+				render.Plural(int64(len(results)), "job file")), Next: next,
 		}
 	}
 	if j.flags.format(j.app) == junitFormat {

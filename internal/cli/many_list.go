@@ -75,11 +75,15 @@ func (j jobFiles) below(folder string) ([]string, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, &job.Refusal{Code: job.ExitUsage, Cause: oneLine(err), Next: "name folders and files that can be read", Err: err}
+		return nil, &job.Refusal{
+			Code: job.ExitUsage, Cause: oneLine(err), Next: "name folders and files that can be read",
+			Err: err,
+		}
 	}
 	if len(files) == 0 {
 		return nil, &job.Refusal{
-			Code: job.ExitUsage, Cause: "no job file is in " + folder, Next: "kappactl new JOB --topic TOPIC --file " + filepath.Join(folder, "JOB.yaml"),
+			Code: job.ExitUsage, Cause: "no job file is in " + folder, Next: "kappactl new JOB --topic TOPIC --file " +
+				filepath.Join(folder, "JOB.yaml"),
 		}
 	}
 	return files, nil

@@ -12,15 +12,17 @@ import (
 	"github.com/kappactl/kappactl/speedlayer"
 )
 
-// merging returns the dependencies with which check and test merge parts: the statements of agents and views, in temporary tables.
+// merging returns the dependencies with which check and test merge parts: the statements of agents and views, in
+// temporary tables.
 func merging(ctx context.Context, pool *pg.Pool) mergecheck.Deps {
 	return mergecheck.Deps{
-		Pool: pool, Agent: agent.Role(ctx, pool), Statements: speedlayer.Store{}, Views: views(), StagingColumn: speedlayer.StagingColumn, Fillfactor: serving.Fillfactor,
+		Pool: pool, Agent: agent.Role(ctx, pool), Statements: speedlayer.Store{}, Views: views(),
+		StagingColumn: speedlayer.StagingColumn, Fillfactor: serving.Fillfactor,
 	}
 }
 
-// confined refuses a job whose serve.columns or serve.where reach beyond the job. What cannot be found out is no reason to refuse: the
-// agent looks again.
+// confined refuses a job whose serve.columns or serve.where reach beyond the job. What cannot be found out is no reason
+// to refuse: the agent looks again.
 func (a *app) confined(ctx context.Context, c *compiled, pool *pg.Pool) error {
 	err := mergecheck.Confine(ctx, merging(ctx, pool), c.spec, c.query)
 	var problems job.Problems

@@ -69,9 +69,9 @@ func notRun(err error) mergeCheck {
 	return mergeCheck{Result: mergeNotRun, Reason: oneLine(err), err: err}
 }
 
-// mergeCheck runs the merge check in the configured database: on records of the topic, or on generated ones if it has none. A
-// missing or unreachable server is reported in the outcome. The error is a fault of the job file: a query that fails on
-// records of the topic, or SQL that PostgreSQL refuses.
+// mergeCheck runs the merge check in the configured database: on records of the topic, or on generated ones if it has
+// none. A missing or unreachable server is reported in the outcome. The error is a fault of the job file: a query that
+// fails on records of the topic, or SQL that PostgreSQL refuses.
 func (o checkOptions) mergeCheck(ctx context.Context, c *compiled) (mergeCheck, error) {
 	settings, err := o.settings()
 	if err != nil {
@@ -101,7 +101,8 @@ func (o checkOptions) mergeCheck(ctx context.Context, c *compiled) (mergeCheck, 
 			return notRun(err), nil
 		}
 	}
-	report, err := mergecheck.Check(ctx, deps, c.spec, c.query, records, mergecheck.Options{Seed: o.seed, Rounds: o.rounds})
+	report, err := mergecheck.Check(ctx, deps, c.spec, c.query, records,
+		mergecheck.Options{Seed: o.seed, Rounds: o.rounds})
 	if err != nil {
 		return o.unfinished(m, err)
 	}
@@ -125,7 +126,8 @@ func (o checkOptions) unfinished(m mergeCheck, err error) (mergeCheck, error) {
 			Next: "correct query in " + o.file.path, Err: err,
 		}
 	case errors.As(err, &failed):
-		return notRun(fmt.Errorf("no records of the topic are available (%s), and the query fails on generated ones", m.Reason)), nil
+		return notRun(fmt.Errorf("no records of the topic are available (%s), and the query fails on generated ones",
+			m.Reason)), nil
 	}
 	return notRun(err), nil
 }

@@ -60,7 +60,8 @@ The test holds two real records. --mask replaces their letters and digits, and l
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.topic, "topic", "", "read the records of this `TOPIC` (default: the topic with the job's name)")
-	f.StringVar(&o.view, "view", "", "serve the results in the view `SCHEMA.NAME` (default: public.JOB_hourly or the like)")
+	f.StringVar(&o.view, "view", "",
+		"serve the results in the view `SCHEMA.NAME` (default: public.JOB_hourly or the like)")
 	f.StringVar(&o.example, "example", "", "write the example `NAME`: "+strings.Join(exampleNames(), ", "))
 	f.StringVar(&o.file, "file", "", "write to this `FILE`; - is the output stream (default: JOB.yaml)")
 	f.BoolVar(&o.mask, "mask", false, "replace letters and digits of the records in the test")
@@ -161,7 +162,8 @@ func runNew(ctx context.Context, o newOptions) error {
 		r.Columns = append(r.Columns, newColumn{c.Name, c.Type, c.Unit, c.Path})
 	}
 	if draft.Rejected > 0 {
-		o.progress("warning: %s of the sample would become dead letters; the first: %s", render.Plural(int64(draft.Rejected), "record"), draft.First)
+		o.progress("warning: %s of the sample would become dead letters; the first: %s",
+			render.Plural(int64(draft.Rejected), "record"), draft.First)
 	}
 	return o.written(r, draft.Text)
 }
@@ -208,7 +210,8 @@ func (o newOptions) fromExample() error {
 		return err
 	}
 	r := newResult{
-		Job: spec.Job, Topic: strings.Join(spec.Source.Topics, ","), View: spec.Serve.View.String(), Format: spec.Source.Format,
+		Job: spec.Job, Topic: strings.Join(spec.Source.Topics, ","), View: spec.Serve.View.String(),
+		Format:  spec.Source.Format,
 		Columns: []newColumn{},
 	}
 	for _, c := range spec.Source.Columns {
@@ -245,7 +248,10 @@ func (o newOptions) written(r newResult, text []byte) error {
 		return o.occupied(err)
 	}
 	if err != nil {
-		return &job.Refusal{Code: job.ExitUsage, Cause: oneLine(err), Next: "name a file in a folder that exists, with --file", Err: err}
+		return &job.Refusal{
+			Code: job.ExitUsage, Cause: oneLine(err),
+			Next: "name a file in a folder that exists, with --file", Err: err,
+		}
 	}
 	_, err = f.Write(text)
 	if err := errors.Join(err, f.Close()); err != nil {

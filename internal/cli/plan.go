@@ -239,7 +239,10 @@ func (r *planResult) refused(o deployOptions, err error) {
 		return
 	}
 	f := explain(context.Background(), o.named(err))
-	r.Refusals = append(r.Refusals, planRefusal{ExitCode: f.Code, Cause: f.Causes[0], CauseCode: reason.Of(err).Code, Next: f.Next})
+	r.Refusals = append(r.Refusals, planRefusal{
+		ExitCode: f.Code, Cause: f.Causes[0], CauseCode: reason.Of(err).Code,
+		Next: f.Next,
+	})
 	if r.ExitCode == job.ExitOK {
 		r.ExitCode = f.Code
 	}

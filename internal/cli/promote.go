@@ -26,7 +26,8 @@ on both sides. Readers see one transaction. Without VERSION there must be only o
 	}, func(cmd *cobra.Command) error { return run(cmd.Context(), o) })
 	f := cmd.Flags()
 	a.yesFlag(f)
-	f.BoolVar(&o.ignoreSnapshots, "ignore-snapshots", false, "flip although a reader with an older snapshot could see counters fall")
+	f.BoolVar(&o.ignoreSnapshots, "ignore-snapshots", false,
+		"flip although a reader with an older snapshot could see counters fall")
 	f.BoolVar(&o.liveIsDown, "live-is-down", false, "flip without comparing: the live version has failed or is paused")
 	return cmd
 }

@@ -32,7 +32,10 @@ func (o removeOptions) mayAsk(does string) error {
 	if o.yes || o.dryRun || o.sys.InTTY {
 		return nil
 	}
-	return &job.Refusal{Code: job.ExitUsage, Cause: does + ": off a terminal it needs --yes", Next: "add --yes, or look first with --dry-run"}
+	return &job.Refusal{
+		Code: job.ExitUsage, Cause: does + ": off a terminal it needs --yes",
+		Next: "add --yes, or look first with --dry-run",
+	}
 }
 
 // confirmed asks on the terminal, unless --yes was given, and refuses when the answer is not the right one.
@@ -48,7 +51,10 @@ func (o removeOptions) confirmed(question string, right func(answer string) bool
 	if err != nil {
 		o.tell("\n") // the line of the question has no end yet
 	}
-	return &job.Refusal{Code: job.ExitUsage, Cause: "not confirmed: nothing was done", Next: "the same command again; --dry-run shows what it would do, --yes does not ask"}
+	return &job.Refusal{
+		Code: job.ExitUsage, Cause: "not confirmed: nothing was done",
+		Next: "the same command again; --dry-run shows what it would do, --yes does not ask",
+	}
 }
 
 // agrees reports whether the answer to a question is yes.

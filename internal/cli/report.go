@@ -83,8 +83,8 @@ func reportFlag(f *pflag.FlagSet, dir *string) {
 	f.StringVar(dir, "report", "", "at the end write a report of the deployment into this `FOLDER` (also KAPPACTL_REPORT)")
 }
 
-// reported writes the report of a deployment that was followed, when one is wanted. That it cannot be written is a warning: it does
-// not change what became of the deployment.
+// reported writes the report of a deployment that was followed, when one is wanted. That it cannot be written is a
+// warning: it does not change what became of the deployment.
 func (c *client) reported(ctx context.Context, a *app, dir string, id int64) *reportFiles {
 	if dir = cmp.Or(dir, a.sys.Env("KAPPACTL_REPORT")); dir == "" {
 		return nil
@@ -153,10 +153,12 @@ func (c *client) gather(ctx context.Context, id int64) (report.Report, error) {
 		return report.Report{}, err
 	}
 	r := report.Report{
-		Schema: report.Schema, At: c.now().UTC(), Job: d.Job, Team: shown.Team, View: shown.View, Version: v.Version, Hash: v.Hash, Deployment: id,
+		Schema: report.Schema, At: c.now().UTC(), Job: d.Job, Team: shown.Team, View: shown.View, Version: v.Version,
+		Hash: v.Hash, Deployment: id,
 		State: d.State, Phase: d.Phase, ExitCode: d.ExitCode, Message: cmp.Or(d.Message, d.VersionError),
 		MessageCode: cmp.Or(d.MessageCode, d.VersionErrorCode), Next: d.Next, By: v.CreatedBy,
-		GitRevision: v.GitRevision, CreatedAt: d.CreatedAt.UTC(), PromotedAt: d.PromotedAt, EndedAt: d.EndedAt, Records: v.Records,
+		GitRevision: v.GitRevision, CreatedAt: d.CreatedAt.UTC(), PromotedAt: d.PromotedAt, EndedAt: d.EndedAt,
+		Records:     v.Records,
 		DeadLetters: v.DeadLetters, Checks: append([]status.Check{}, v.Checks...),
 	}
 	if r.Timings, err = c.store.Timings(ctx, d.Ref()); err != nil {
@@ -193,7 +195,10 @@ func (c *client) planned(ctx context.Context, d ledger.Deployment) (report.Plan,
 		return p, err
 	}
 	for _, at := range positions {
-		p.Partitions = append(p.Partitions, report.Range{Topic: at.Topic, Partition: at.ID, From: at.CoversFrom, To: at.FrozenEnd})
+		p.Partitions = append(p.Partitions, report.Range{
+			Topic: at.Topic, Partition: at.ID, From: at.CoversFrom,
+			To: at.FrozenEnd,
+		})
 		p.Offsets += at.FrozenEnd - at.CoversFrom
 	}
 	if d.Previous == nil || *d.Previous == int(d.Number) || *d.Previous == 0 {

@@ -41,7 +41,8 @@ says who accepted it. Where the log was cut off after they had been counted they
 		}
 		return run(cmd.Context(), o)
 	})
-	cmd.Flags().StringArrayVar(&accept, "accept-gap", nil, "go on without these offsets, `TOPIC/PARTITION:FROM-TO`, TO not included; can be repeated")
+	cmd.Flags().StringArrayVar(&accept, "accept-gap", nil,
+		"go on without these offsets, `TOPIC/PARTITION:FROM-TO`, TO not included; can be repeated")
 	return cmd
 }
 

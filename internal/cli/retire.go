@@ -71,7 +71,10 @@ func runRetire(ctx context.Context, o retireOptions) error {
 }
 
 func (o retireOptions) one(t target) act {
-	return act{app: o.app, verb: ledger.Retire, target: t, dryRun: o.dryRun, waitAgent: o.waitAgent.value, args: ledger.Args{Now: o.now}, confirm: o.confirm, agreed: o.yes}
+	return act{
+		app: o.app, verb: ledger.Retire, target: t, dryRun: o.dryRun, waitAgent: o.waitAgent.value,
+		args: ledger.Args{Now: o.now}, confirm: o.confirm, agreed: o.yes,
+	}
 }
 
 // all retires every standby version whose window is over and goes on when one is refused; the code is that of the first
@@ -120,8 +123,9 @@ func (o retireOptions) each(ctx context.Context, c *client, expired []target) (r
 			f := explain(ctx, err)
 			if unanswered {
 				result = actResult{
-					Job: t.Job, Version: t.Number.String(), Verb: ledger.Retire, ExitCode: f.Code, Message: strings.Join(f.Causes, "; "),
-					Next: f.Next, DryRun: o.dryRun, where: c.where(),
+					Job: t.Job, Version: t.Number.String(), Verb: ledger.Retire, ExitCode: f.Code,
+					Message: strings.Join(f.Causes, "; "),
+					Next:    f.Next, DryRun: o.dryRun, where: c.where(),
 				}
 			}
 			result.Failure = f.doc()

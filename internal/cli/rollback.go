@@ -25,7 +25,8 @@ that has failed, was paused or has fallen behind needs --stale: readers then mis
 		Annotations: map[string]string{timeoutKey: flipTimeout},
 	}, func(cmd *cobra.Command) error { return run(cmd.Context(), o) })
 	a.yesFlag(cmd.Flags())
-	cmd.Flags().BoolVar(&o.ignoreSnapshots, "ignore-snapshots", false, "flip although a reader with an older snapshot could see counters fall")
+	cmd.Flags().BoolVar(&o.ignoreSnapshots, "ignore-snapshots", false,
+		"flip although a reader with an older snapshot could see counters fall")
 	cmd.Flags().BoolVar(&o.stale, "stale", false, "accept a standby that no longer follows its topics")
 	return cmd
 }

@@ -78,7 +78,8 @@ func Run(ctx context.Context, sys System, args []string) job.ExitCode {
 	return a.ends(cmd.Context(), cmd.CommandPath(), err).Code
 }
 
-// ends reports the error that the command at path ended with, on both streams. path is empty for one of several job files.
+// ends reports the error that the command at path ended with, on both streams. path is empty for one of several job
+// files.
 func (a *app) ends(ctx context.Context, path string, err error) failure {
 	var done *codeError
 	if errors.As(err, &done) {
@@ -129,7 +130,8 @@ readers use in one transaction. The old version stays warm for a one-command rol
 	root.SetIn(a.sys.In)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(wrongFlag)
-	usages := strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", max(0, a.sys.Width)))
+	usages := strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages ",
+		fmt.Sprintf(".FlagUsagesWrapped %d ", max(0, a.sys.Width)))
 	root.SetUsageTemplate(strings.Replace(usages, "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]",
 		`{{if and .HasAvailableSubCommands (ne .UseLine (printf "%s COMMAND [flags]" .CommandPath))}}`+"\n  {{.CommandPath}} [command]", 1))
 	a.globalFlags(root)
@@ -155,7 +157,8 @@ func (a *app) globalFlags(root *cobra.Command) {
 	f.String("context", "", "`NAME` of the context of the settings file to use")
 	settingFlags(f, false)
 	f.VarP(&a.flags.output, "output", "o", "how results are printed (also "+outputVariable+")")
-	f.Var(&a.flags.timeout, "timeout", "give up after this time with exit code 4; 0 = never (default: see the command; also "+timeoutVariable+")")
+	f.Var(&a.flags.timeout, "timeout",
+		"give up after this time with exit code 4; 0 = never (default: see the command; also "+timeoutVariable+")")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress on the error stream")
 	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours (also NO_COLOR)")
 	f.BoolVar(&a.flags.debug, "debug", false, "log what is done, and all that an error wraps, on the error stream")
@@ -210,8 +213,10 @@ func settingFlags(f *pflag.FlagSet, serve bool) {
 
 // csvCommands print rows. The results of others are single objects.
 var csvCommands = []string{
-	"kappactl status", "kappactl history", "kappactl query", "kappactl deadletter list", "kappactl context list", "kappactl context show",
-	"kappactl archive list", "kappactl archive status", "kappactl batch list", "kappactl schedule list", "kappactl schedule next",
+	"kappactl status", "kappactl history", "kappactl query", "kappactl deadletter list", "kappactl context list",
+	"kappactl context show",
+	"kappactl archive list", "kappactl archive status", "kappactl batch list", "kappactl schedule list",
+	"kappactl schedule next",
 }
 
 // begin runs before each command: it keeps the flags that are settings and starts the clock of --timeout.
@@ -226,7 +231,8 @@ func (a *app) begin(cmd *cobra.Command, _ []string) error {
 		return usage(cmd, "%s does not print %s; want %s", cmd.CommandPath(), value, strings.Join(a.flags.output.of, ", "))
 	}
 	if path := cmd.CommandPath(); a.flags.output.value == string(render.FormatCSV) && !slices.Contains(csvCommands, path) {
-		return usage(cmd, "%s prints no rows: csv is for %s", path, strings.ReplaceAll(strings.Join(csvCommands, ", "), "kappactl ", ""))
+		return usage(cmd, "%s prints no rows: csv is for %s", path,
+			strings.ReplaceAll(strings.Join(csvCommands, ", "), "kappactl ", ""))
 	}
 	limit := defaultTimeout
 	if text, ok := cmd.Annotations[timeoutKey]; ok {
@@ -286,8 +292,8 @@ func (a *app) tell(format string, args ...any) {
 	_, _ = fmt.Fprintf(render.Guard(a.sys.Err, false), format, args...)
 }
 
-// out is the output stream, kept safe from control sequences in what is printed. CSV and YAML in a pipe keep every character; JSON
-// escapes them.
+// out is the output stream, kept safe from control sequences in what is printed. CSV and YAML in a pipe keep every
+// character; JSON escapes them.
 func (a *app) out() io.Writer {
 	switch format := render.Format(a.flags.output.value); {
 	case format == render.FormatJSON || format == render.FormatLines:

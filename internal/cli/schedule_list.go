@@ -23,7 +23,8 @@ the job file, with batch.schedule, and applied by deploy.`,
 		Example: "  kappactl schedule list",
 	}
 	asGroup(cmd)
-	cmd.AddCommand(newScheduleList(a, runScheduleList), newScheduleNext(a, runScheduleNext), newSchedulePause(a, runSchedulePause),
+	cmd.AddCommand(newScheduleList(a, runScheduleList), newScheduleNext(a, runScheduleNext),
+		newSchedulePause(a, runSchedulePause),
 		newScheduleResume(a, runScheduleResume), newScheduleRunNow(a, runScheduleRunNow))
 	return cmd
 }
@@ -36,7 +37,9 @@ type scheduleOptions struct {
 }
 
 // about makes cmd one about a JOB, which may be left out when some is false.
-func (o *scheduleOptions) about(cmd *cobra.Command, needed bool, run func(context.Context, scheduleOptions) error) *cobra.Command {
+func (o *scheduleOptions) about(cmd *cobra.Command, needed bool,
+	run func(context.Context, scheduleOptions) error,
+) *cobra.Command {
 	cmd.Args = between(nil, []string{"JOB"})
 	if needed {
 		cmd.Args = between([]string{"JOB"}, nil)

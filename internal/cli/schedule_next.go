@@ -64,7 +64,8 @@ func wrongSchedule(cmd *cobra.Command, zone string, err error) error {
 	if f, wrong := errors.AsType[*schedule.Fault](err); wrong {
 		return usage(cmd, "--expression: %s; %s", f, f.Cure)
 	}
-	return usage(cmd, "--zone: unknown time zone %q; write a name of the IANA database, such as UTC or Europe/Berlin", zone)
+	return usage(cmd, "--zone: unknown time zone %q; write a name of the IANA database, such as UTC or Europe/Berlin",
+		zone)
 }
 
 // scheduleMoment is a run to come as it is printed.

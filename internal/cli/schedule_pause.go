@@ -127,7 +127,8 @@ func (o scheduleOptions) followed(ctx context.Context, db pg.DB) (schedule.Statu
 	case s.PausedAt != nil:
 	case s.State == schedule.NotLambda:
 		return s, &job.Refusal{
-			Code: job.ExitConflict, Cause: fmt.Sprintf("no batch run of %s begins: its live version is not one of mode lambda", o.job),
+			Code: job.ExitConflict, Cause: fmt.Sprintf("no batch run of %s begins: its live version is not one of mode lambda",
+				o.job),
 			Next: "kappactl status " + string(o.job),
 		}
 	case s.State == schedule.Starting:

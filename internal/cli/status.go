@@ -60,7 +60,8 @@ func versionOf(s status.Job, n job.Number) (*status.Version, error) {
 		return v, nil
 	}
 	return nil, &job.Refusal{
-		Code: job.ExitUsage, Cause: fmt.Sprintf("job %q has no version %s", s.Job, n), Next: "kappactl status " + string(s.Job),
+		Code: job.ExitUsage, Cause: fmt.Sprintf("job %q has no version %s", s.Job, n), Next: "kappactl status " +
+			string(s.Job),
 	}
 }
 
@@ -97,7 +98,8 @@ func runStatus(ctx context.Context, o statusOptions) error {
 		return err
 	}
 	if asked != nil {
-		printed.Layers = slices.DeleteFunc(printed.Layers, func(l batchlayer.Layers) bool { return l.Version != asked.Version })
+		printed.Layers = slices.DeleteFunc(printed.Layers,
+			func(l batchlayer.Layers) bool { return l.Version != asked.Version })
 	}
 	if asked == nil {
 		asked = shown.Main()
@@ -110,7 +112,9 @@ func runStatus(ctx context.Context, o statusOptions) error {
 }
 
 // printed prints v, or as csv the jobs with a row for each version.
-func (o statusOptions) printed(ctx context.Context, v any, jobs []status.Job, failed error, text func(io.Writer) error) error {
+func (o statusOptions) printed(ctx context.Context, v any, jobs []status.Job, failed error,
+	text func(io.Writer) error,
+) error {
 	if o.flags.output.value == string(render.FormatCSV) {
 		v = statusRows(jobs)
 	}
@@ -148,7 +152,8 @@ func (o statusOptions) one(w io.Writer, printed jobStatus) error {
 	if !style.People {
 		return o.table(w, []status.Job{s}, false)
 	}
-	if _, err := fmt.Fprintf(w, "%s  view %s  live %s\n\n", style.Paint(render.Strong, string(s.Job)), s.View, liveOf(s)); err != nil {
+	if _, err := fmt.Fprintf(w, "%s  view %s  live %s\n\n", style.Paint(render.Strong, string(s.Job)), s.View,
+		liveOf(s)); err != nil {
 		return err
 	}
 	if err := o.table(w, []status.Job{s}, true); err != nil {

@@ -46,7 +46,10 @@ func statusRows(jobs []status.Job) []statusRow {
 // printStatuses prints one line a version; partitions adds one line a partition. Without wide, columns are left out
 // that a terminal of 80 characters has no room for.
 func printStatuses(w io.Writer, s render.Style, jobs []status.Job, partitions, wide bool) error {
-	titles := []string{"job", "version", "phase", ">lag records", ">lag time", ">rate", ">eta", ">dead letters", "verdict", "reason"}
+	titles := []string{
+		"job", "version", "phase", ">lag records", ">lag time", ">rate", ">eta", ">dead letters",
+		"verdict", "reason",
+	}
 	narrow := []int{0, 1, 2, 4, 8, 9}
 	t := render.NewTable(chosen(titles, narrow, wide)...)
 	for _, j := range jobs {
@@ -54,7 +57,8 @@ func printStatuses(w io.Writer, s render.Style, jobs []status.Job, partitions, w
 			t.Add(chosen([]render.Cell{
 				render.Toned(render.Strong, string(j.Job)), render.Text(v.Version), phaseCell(v),
 				number(s, v.LagRecords), render.Text(render.Seconds(v.LagSeconds)), render.Text(render.Rate(v.RecordsPerSecond)),
-				render.Text(render.Seconds(v.ETASeconds)), number(s, &v.DeadLetters), verdictCell(v), render.Text(render.Or(reasonOf(v))),
+				render.Text(render.Seconds(v.ETASeconds)), number(s, &v.DeadLetters), verdictCell(v),
+				render.Text(render.Or(reasonOf(v))),
 			}, narrow, wide)...)
 		}
 	}
@@ -76,14 +80,16 @@ func printStatuses(w io.Writer, s render.Style, jobs []status.Job, partitions, w
 // gapLines is how many accepted gaps of a version are listed one by one.
 const gapLines = 10
 
-// printGaps says which offsets the results of versions lack because a person accepted that, or hold although the log lost them.
+// printGaps says which offsets the results of versions lack because a person accepted that, or hold although the log
+// lost them.
 func printGaps(w io.Writer, jobs []status.Job) error {
 	var b strings.Builder
 	for _, j := range jobs {
 		for _, v := range j.Versions {
 			for i, g := range v.Gaps {
 				if i == gapLines {
-					fmt.Fprintf(&b, "\n%s: %s more (kappactl status %s -o json has each)\n", v.Version, render.Plural(int64(len(v.Gaps)-i), "accepted gap"), j.Job)
+					fmt.Fprintf(&b, "\n%s: %s more (kappactl status %s -o json has each)\n", v.Version,
+						render.Plural(int64(len(v.Gaps)-i), "accepted gap"), j.Job)
 					break
 				}
 				fmt.Fprintf(&b, "\n%s: accepted gap %s/%d [%d,%d): %s\n", v.Version, g.Topic, g.Partition, g.From, g.To, gapText(g))
@@ -118,7 +124,8 @@ func printWarnings(w io.Writer, s render.Style, jobs []status.Job) error {
 			if v.RetentionDeadline == nil {
 				continue
 			}
-			if _, err := fmt.Fprintf(w, "\n%s: retention may delete what is unread from %s on\n", v.Version, render.Time(v.RetentionDeadline)); err != nil {
+			if _, err := fmt.Fprintf(w, "\n%s: retention may delete what is unread from %s on\n", v.Version,
+				render.Time(v.RetentionDeadline)); err != nil {
 				return err
 			}
 		}
@@ -140,7 +147,10 @@ func chosen[T any](items []T, places []int, all bool) []T {
 
 // printPartitions is a second table, set off by an empty line.
 func printPartitions(w io.Writer, s render.Style, jobs []status.Job, wide bool) error {
-	titles := []string{"version", "partition", ">position", ">end", ">lag records", ">lag time", ">rate", "verdict", "reason"}
+	titles := []string{
+		"version", "partition", ">position", ">end", ">lag records", ">lag time", ">rate", "verdict",
+		"reason",
+	}
 	narrow := []int{0, 1, 4, 5, 7, 8}
 	t := render.NewTable(chosen(titles, narrow, wide)...)
 	for _, j := range jobs {
@@ -150,7 +160,8 @@ func printPartitions(w io.Writer, s render.Style, jobs []status.Job, wide bool) 
 			}
 			for _, p := range v.Partitions {
 				t.Add(chosen([]render.Cell{
-					render.Text(v.Version), render.Text(fmt.Sprintf("%s/%d", p.Topic, p.Partition)), number(s, p.Position), number(s, p.End),
+					render.Text(v.Version), render.Text(fmt.Sprintf("%s/%d", p.Topic, p.Partition)), number(s, p.Position),
+					number(s, p.End),
 					number(s, p.LagRecords), render.Text(render.Seconds(p.LagSeconds)), render.Text(render.Rate(p.RecordsPerSecond)),
 					render.Toned(verdictTone(p.Verdict), string(p.Verdict)), render.Text(render.Or(p.Reason)),
 				}, narrow, wide)...)

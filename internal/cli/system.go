@@ -76,8 +76,8 @@ func processSystem() System {
 	return s
 }
 
-// interruptible ends the context with errInterrupted at the first of the signals; the second one kills the process. A signal that the
-// caller ignores, as nohup does with SIGHUP, stays ignored.
+// interruptible ends the context with errInterrupted at the first of the signals; the second one kills the process. A
+// signal that the caller ignores, as nohup does with SIGHUP, stays ignored.
 func interruptible(parent context.Context, ends ...os.Signal) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)

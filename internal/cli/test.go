@@ -66,7 +66,8 @@ func runTest(ctx context.Context, o testOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := sqlOnly(c.spec.Job, c.spec.Engine, "test", "test the program with its own test tool; checks in the job file guard the flip"); err != nil {
+	if err := sqlOnly(c.spec.Job, c.spec.Engine, "test",
+		"test the program with its own test tool; checks in the job file guard the flip"); err != nil {
 		return err
 	}
 	var merge *mergecheck.Deps
@@ -127,7 +128,8 @@ func (r testResult) print(w io.Writer, style render.Style) error {
 		if !t.OK {
 			verdict = style.Paint(render.Bad, "FAILED")
 		}
-		if _, err := fmt.Fprintf(w, "%s  %s  (%s, %s)\n", verdict, t.Name, t.Engine, render.Plural(int64(t.Rows), "row")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s  %s  (%s, %s)\n", verdict, t.Name, t.Engine,
+			render.Plural(int64(t.Rows), "row")); err != nil {
 			return err
 		}
 		for _, line := range testLines(t) {

@@ -41,8 +41,10 @@ version. It needs no agent.`,
 			return run(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.fromLogStart, "from-log-start", false, "when the log starts later: compare only keys that lie after it")
-	cmd.Flags().StringVar(&o.from, "from", "", "where records are read: archive (what it holds, else the log), log, or auto (default: where the job's replay reads them)")
+	cmd.Flags().BoolVar(&o.fromLogStart, "from-log-start", false,
+		"when the log starts later: compare only keys that lie after it")
+	cmd.Flags().StringVar(&o.from, "from", "",
+		"where records are read: archive (what it holds, else the log), log, or auto (default: where the job's replay reads them)")
 	return cmd
 }
 
@@ -52,7 +54,10 @@ func (o verifyOptions) source() (job.ReplaySource, error) {
 	case "", job.SourceAuto, job.SourceLog, job.SourceArchive:
 		return s, nil
 	default:
-		return "", &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("--from %s is not a source", o.from), Next: "kappactl verify JOB --from archive, log or auto"}
+		return "", &job.Refusal{
+			Code: job.ExitUsage, Cause: fmt.Sprintf("--from %s is not a source", o.from),
+			Next: "kappactl verify JOB --from archive, log or auto",
+		}
 	}
 }
 
@@ -72,7 +77,8 @@ func runVerify(ctx context.Context, o verifyOptions) (err error) {
 	}
 	if ref.Adopted() {
 		return &job.Refusal{
-			Code: job.ExitConflict, Cause: fmt.Sprintf("%s %s was adopted: it was not computed from the log", ref.Job, ref.Number),
+			Code: job.ExitConflict, Cause: fmt.Sprintf("%s %s was adopted: it was not computed from the log", ref.Job,
+				ref.Number),
 			Next: fmt.Sprintf("kappactl verify %s VERSION, of a version that a deploy made; kappactl diff %[1]s compares v0 with it", ref.Job),
 		}
 	}
@@ -95,7 +101,8 @@ func runVerify(ctx context.Context, o verifyOptions) (err error) {
 	defer func() { err = errors.Join(err, spilled.Close()) }()
 	o.progress("reading the log of %s %s …", ref.Job, ref.Number)
 	report, err := verify.Run(ctx, verify.Deps{
-		Pool: c.pool, Kafka: brokers, Admin: admin, Views: views(), Temp: spilled.Path, Memory: c.settings.Agent.Memory, Log: o.log(), Now: o.sys.Now,
+		Pool: c.pool, Kafka: brokers, Admin: admin, Views: views(), Temp: spilled.Path, Memory: c.settings.Agent.Memory,
+		Log: o.log(), Now: o.sys.Now,
 	}, ref, verify.Options{FromLogStart: o.fromLogStart, From: from})
 	if err != nil {
 		return err
@@ -115,7 +122,8 @@ func (o verifyOptions) version(ctx context.Context, c *client) (job.Ref, error) 
 	}
 	if status.Live == nil {
 		return job.Ref{}, &job.Refusal{
-			Code: job.ExitUsage, Cause: fmt.Sprintf("job %q has no live version; name one", o.target.Job), Next: "kappactl status " + string(o.target.Job),
+			Code: job.ExitUsage, Cause: fmt.Sprintf("job %q has no live version; name one", o.target.Job),
+			Next: "kappactl status " + string(o.target.Job),
 		}
 	}
 	n, err := job.ParseNumber(*status.Live)
@@ -132,7 +140,8 @@ func (o verifyOptions) report(ctx context.Context, ref job.Ref, r verify.Report)
 				text += ", " + render.Plural(r.DeadLetters, "dead letter")
 			}
 			if r.Skipped > 0 {
-				text += fmt.Sprintf("; %s not compared: their records are partly below the log start", render.Plural(r.Skipped, "row"))
+				text += fmt.Sprintf("; %s not compared: their records are partly below the log start",
+					render.Plural(r.Skipped, "row"))
 			}
 			_, err := fmt.Fprintln(w, text)
 			return err

@@ -107,7 +107,8 @@ func (o watchUIOptions) summarize(lines []string) error {
 	return nil
 }
 
-// follow watches without a terminal: it prints lines, and ends where the deployment stops by itself, because no key can be pressed.
+// follow watches without a terminal: it prints lines, and ends where the deployment stops by itself, because no key can
+// be pressed.
 func (o watchUIOptions) follow(ctx context.Context, c *client) error {
 	a := *o.app
 	if a.machine() {
@@ -153,7 +154,8 @@ func (o watchUIOptions) options() tui.Options {
 
 // look describes what the terminal can show. NO_COLOR and a locale without block characters reduce it.
 func (o watchUIOptions) look() tui.Look {
-	depth := termenv.NewOutput(o.sys.Out, termenv.WithEnvironment(environment(o.sys.Env)), termenv.WithTTY(true)).ColorProfile()
+	depth := termenv.NewOutput(o.sys.Out, termenv.WithEnvironment(environment(o.sys.Env)),
+		termenv.WithTTY(true)).ColorProfile()
 	return tui.Look{
 		Color: o.colors(o.sys.OutTTY) && depth != termenv.Ascii, Depth: depth,
 		Light: lightBackground(o.sys.Env("COLORFGBG")), ASCII: onlyASCII(o.sys.Env),
@@ -181,8 +183,8 @@ func (o watchUIOptions) again() string {
 	return strings.TrimSpace("kappactl watch "+string(o.job)) + "   # deployments go on"
 }
 
-// silent is the app for what runs while the interface has the screen: nothing else may write or ask there. In a protected
-// context the interface itself has asked.
+// silent is the app for what runs while the interface has the screen: nothing else may write or ask there. In a
+// protected context the interface itself has asked.
 func (a *app) silent() *app {
 	quiet := *a
 	quiet.flags.quiet, quiet.flags.debug, quiet.flags.yes = true, false, true

@@ -115,14 +115,16 @@ func (s *watchSource) Do(ctx context.Context, a tui.Act) (ledger.Answer, error) 
 	case a.Verb == ledger.BatchRun:
 		return s.run(ctx, a.Ref)
 	case a.Verb.OfExperiment():
-		answer, err := s.app.answered(ctx, s.client, ledger.Request{Job: a.Ref.Job, Verb: a.Verb, By: s.app.by()}, "kappactl ab status "+string(a.Ref.Job))
+		answer, err := s.app.answered(ctx, s.client, ledger.Request{Job: a.Ref.Job, Verb: a.Verb, By: s.app.by()},
+			"kappactl ab status "+string(a.Ref.Job))
 		if err != nil {
 			return ledger.Answer{}, err
 		}
 		return *answer, nil
 	}
 	asked := act{
-		app: s.app, verb: a.Verb, target: target{Job: a.Ref.Job, Number: &a.Ref.Number}, args: ledger.Args{Generation: a.Generation},
+		app: s.app, verb: a.Verb, target: target{Job: a.Ref.Job, Number: &a.Ref.Number},
+		args: ledger.Args{Generation: a.Generation},
 	}
 	answer, err := asked.ask(ctx, s.client, a.Ref)
 	if err != nil {
@@ -133,7 +135,10 @@ func (s *watchSource) Do(ctx context.Context, a tui.Act) (ledger.Answer, error) 
 
 // run asks for a batch run and waits until it has begun.
 func (s *watchSource) run(ctx context.Context, ref job.Ref) (ledger.Answer, error) {
-	id, err := s.client.store.Ask(ctx, ledger.Request{Job: ref.Job, Number: ref.Number, Verb: ledger.BatchRun, By: s.app.by()})
+	id, err := s.client.store.Ask(ctx, ledger.Request{
+		Job: ref.Job, Number: ref.Number, Verb: ledger.BatchRun,
+		By: s.app.by(),
+	})
 	if err != nil {
 		return ledger.Answer{}, err
 	}

@@ -50,7 +50,8 @@ func (a *app) protect(c *client, does string) error {
 	}
 	if !a.sys.InTTY {
 		return &job.Refusal{
-			Code: job.ExitUsage, Cause: fmt.Sprintf("%s: the context %s is protected: off a terminal it needs --yes", does, name),
+			Code: job.ExitUsage, Cause: fmt.Sprintf("%s: the context %s is protected: off a terminal it needs --yes", does,
+				name),
 			Next: "add --yes, or name another context with --context",
 		}
 	}

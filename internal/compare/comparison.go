@@ -83,15 +83,24 @@ func Figures() []Figure {
 		}
 	}
 	return []Figure{
-		{"time to fix a bug", "deploy of a version over all history, until readers see it", of(func(m Measure) float64 { return m.Deploy }), seconds},
+		{
+			"time to fix a bug", "deploy of a version over all history, until readers see it",
+			of(func(m Measure) float64 { return m.Deploy }), seconds,
+		},
 		{"freshness, median", "from readable to visible", fresh(func(f Freshness) float64 { return f.Median }), seconds},
 		{"freshness, p99", "", fresh(func(f Freshness) float64 { return f.P99 }), seconds},
-		{"agent CPU, deploy", "replay and the time that was watched", of(func(m Measure) float64 { return m.DeployCPU }), seconds},
+		{
+			"agent CPU, deploy", "replay and the time that was watched", of(func(m Measure) float64 { return m.DeployCPU }),
+			seconds,
+		},
 		{"archive filled in", "", func(m Measure) *float64 { return m.Archive }, seconds},
 		{"agent CPU, archive", "", func(m Measure) *float64 { return m.ArchiveCPU }, seconds},
 		{"batch run", "from scratch", func(m Measure) *float64 { return m.Batch }, seconds},
 		{"agent CPU, 2 batch runs", "", func(m Measure) *float64 { return m.BatchCPU }, seconds},
-		{"read from the brokers", "by the archiver, the replay and live", of(func(m Measure) float64 { return float64(m.Fetched) }), size},
+		{
+			"read from the brokers", "by the archiver, the replay and live",
+			of(func(m Measure) float64 { return float64(m.Fetched) }), size,
+		},
 		{"WAL", "of the whole server meanwhile", of(func(m Measure) float64 { return float64(m.WAL) }), size},
 		{"version table", "at rest", of(func(m Measure) float64 { return float64(m.Table) }), size},
 		{"batch generations", "at rest, after two runs", of(func(m Measure) float64 { return float64(m.Batches) }), size},

@@ -1,5 +1,5 @@
-// Package compare runs one job in three ways over the same topics and measures each: as kappa from the log, as kappa from
-// the archive, and as lambda.
+// Package compare runs one job in three ways over the same topics and measures each: as kappa from the log, as kappa
+// from the archive, and as lambda.
 //
 //	round ──▶ way ──▶ control schema, view schema and archive folder of its own
 //	                     │  kappactl serve, a process of its own: its CPU time is exact

@@ -34,8 +34,8 @@ type Freshness struct {
 	Samples int     `json:"samples"` // moments at which new records had become readable
 }
 
-// freshness finds out how long the ends of partitions take to become visible. An end is the offset that a request to the brokers returned as
-// the last stable offset; it is visible when the committed position has reached it.
+// freshness finds out how long the ends of partitions take to become visible. An end is the offset that a request to
+// the brokers returned as the last stable offset; it is visible when the committed position has reached it.
 type freshness struct {
 	ends    map[job.Partition]int64
 	waiting map[job.Partition][]arrival

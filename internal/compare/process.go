@@ -78,7 +78,9 @@ type used struct {
 }
 
 // serving runs an agent while do works, and returns what it took. address is where the agent of a process answers.
-func (p program) serving(ctx context.Context, address func(ctx context.Context, pid int) (string, error), do func(context.Context) error) (used, error) {
+func (p program) serving(ctx context.Context, address func(ctx context.Context, pid int) (string, error),
+	do func(context.Context) error,
+) (used, error) {
 	cmd := p.command(ctx, "serve", "--http", "127.0.0.1:0", "--quiet")
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = io.Discard, &log

@@ -37,7 +37,8 @@ type Config struct {
 	Now     func() time.Time
 }
 
-// Run measures every way in every round, in turning order, so that a cache that one way fills does not always serve the next.
+// Run measures every way in every round, in turning order, so that a cache that one way fills does not always serve the
+// next.
 func Run(ctx context.Context, c Config) (Comparison, error) {
 	out := Comparison{
 		Schema: Schema, At: c.Now().UTC(), Job: c.Job.Job, Ref: c.Job.Number.String(),

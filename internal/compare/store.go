@@ -39,12 +39,13 @@ type rig struct {
 
 const pause = 50 * time.Millisecond
 
-// agentAddress waits until the agent of a process is there and returns where it answers. Those that ran before it may be
-// listed still.
+// agentAddress waits until the agent of a process is there and returns where it answers. Those that ran before it may
+// be listed still.
 func (r rig) agentAddress(ctx context.Context, pid int) (string, error) {
 	for {
 		var address string
-		err := r.pool.QueryRow(ctx, `SELECT http FROM kappactl.agent WHERE http <> '' AND pid = $1 ORDER BY started_at DESC LIMIT 1`, pid).Scan(&address)
+		err := r.pool.QueryRow(ctx,
+			`SELECT http FROM kappactl.agent WHERE http <> '' AND pid = $1 ORDER BY started_at DESC LIMIT 1`, pid).Scan(&address)
 		if err == nil || !errors.Is(err, pgx.ErrNoRows) {
 			return address, err
 		}

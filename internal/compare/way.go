@@ -49,8 +49,8 @@ type place struct {
 // dropped are the keys of a job file that a measurement sets or leaves out.
 var dropped = []string{"mode", "archive", "batch", "replay", "ready", "promote", "checks", "keep_old", "auto_retire"}
 
-// variant is the job file of one way: what changes the results stays, and the job is promoted by itself, without checks and
-// without waiting for a calm lag, so that times are those of the work.
+// variant is the job file of one way: what changes the results stays, and the job is promoted by itself, without checks
+// and without waiting for a calm lag, so that times are those of the work.
 func variant(file []byte, w Way, at place) ([]byte, error) {
 	replay := map[string]any{}
 	if at.maxRate != "" {
@@ -90,8 +90,8 @@ func serveAt(root *yaml.Node, view job.ViewName) error {
 	return yamledit.Put(serve, "view", view.String())
 }
 
-// keeperJob is a job that keeps an archive of the topics and reads nothing of the past, so that the archive can be filled
-// before the job that is measured reads it.
+// keeperJob is a job that keeps an archive of the topics and reads nothing of the past, so that the archive can be
+// filled before the job that is measured reads it.
 const keeperJob = "keeper"
 
 func keeper(file []byte, at place, now time.Time) ([]byte, error) {

@@ -16,7 +16,8 @@ type ContextInfo struct {
 	Schema  string   `json:"schema"`
 }
 
-// Contexts lists the contexts of the settings file that counts, by name. It is a *job.Refusal when there is no such file.
+// Contexts lists the contexts of the settings file that counts, by name. It is a *job.Refusal when there is no such
+// file.
 func Contexts(flags Flags, e Env) ([]ContextInfo, error) {
 	f, err := contextFile(flags, e)
 	if err != nil {
@@ -35,7 +36,8 @@ func Contexts(flags Flags, e Env) ([]ContextInfo, error) {
 			return nil, err
 		}
 		out = append(out, ContextInfo{
-			Name: name, Current: name == current, Brokers: append([]string{}, s.Brokers...), DSN: s.DSN.String(), Schema: s.Schema,
+			Name: name, Current: name == current, Brokers: append([]string{}, s.Brokers...), DSN: s.DSN.String(),
+			Schema: s.Schema,
 		})
 	}
 	return out, nil
@@ -44,13 +46,14 @@ func Contexts(flags Flags, e Env) ([]ContextInfo, error) {
 func contextFile(flags Flags, e Env) (*file, error) {
 	path, _ := e.settingsFile(flags)
 	if path == "" {
-		return nil, usage("there is no settings file, so there are no contexts", "name one with --config, or write ./kappactl.yaml; kappactl dev makes one")
+		return nil, usage("there is no settings file, so there are no contexts",
+			"name one with --config, or write ./kappactl.yaml; kappactl dev makes one")
 	}
 	return readFile(path)
 }
 
-// UseContext makes a context the current one of the settings file that counts: it writes the key current; other keys and
-// comments stay. Readers see the old file or the whole new one. It returns the file's path and the context that was
+// UseContext makes a context the current one of the settings file that counts: it writes the key current; other keys
+// and comments stay. Readers see the old file or the whole new one. It returns the file's path and the context that was
 // current.
 func UseContext(flags Flags, e Env, name string) (path, before string, err error) {
 	f, err := contextFile(flags, e)

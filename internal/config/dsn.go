@@ -103,7 +103,8 @@ func isURL(text string) bool {
 
 // parseDSN checks the form of a connection string; PostgreSQL judges its content.
 func parseDSN(text string) (DSN, error) {
-	wrong := strict.Want("the connection string cannot be read", `write "host=… dbname=… user=…" or postgres://USER@HOST:PORT/DATABASE`)
+	wrong := strict.Want("the connection string cannot be read",
+		`write "host=… dbname=… user=…" or postgres://USER@HOST:PORT/DATABASE`)
 	if isURL(text) {
 		if special := unescaped(text); special != "" {
 			return "", strict.Want("the user or the password of the connection URL holds characters that need escapes",
@@ -120,8 +121,8 @@ func parseDSN(text string) (DSN, error) {
 	return DSN(text), nil
 }
 
-// unescaped lists how the special characters of a URL's user and password are written, as in "%40 for @ and %2F for /"; empty when
-// none needs it. It names characters only, never the text.
+// unescaped lists how the special characters of a URL's user and password are written, as in "%40 for @ and %2F for /";
+// empty when none needs it. It names characters only, never the text.
 func unescaped(text string) string {
 	_, rest, _ := strings.Cut(text, "://")
 	authority := rest
@@ -160,7 +161,8 @@ func dsnFiles() []string {
 	return []string{"sslcert", "sslkey", "sslrootcert", "passfile", "servicefile"}
 }
 
-var dsnFile = regexp.MustCompile(`(^|\s)(` + strings.Join(dsnFiles(), "|") + `)(\s*=\s*)('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)+)`)
+var dsnFile = regexp.MustCompile(`(^|\s)(` + strings.Join(dsnFiles(), "|") +
+	`)(\s*=\s*)('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)+)`)
 
 // relativeTo makes the files that the connection string names relative to dir.
 func (d DSN) relativeTo(dir string) DSN {

@@ -18,10 +18,12 @@ import (
 var errPasswordInFile = errors.New("a connection string with a password is not written to a file")
 
 // Write writes the settings of one context (s.Context, or dev) to a settings file. In a file that is there already, it
-// replaces the connection of the context and every other setting that s has; further settings, contexts and comments stay.
-// A new file is for this user only. Readers see the old file or the whole new one. A DSN with a password is refused.
+// replaces the connection of the context and every other setting that s has; further settings, contexts and comments
+// stay. A new file is for this user only. Readers see the old file or the whole new one. A DSN with a password is
+// refused.
 func Write(path string, s Settings) error {
-	if s.DSN.String() != string(s.DSN) || s.Password.Value != "" || s.Kafka.SASL.Password.Value != "" || s.Archive.S3.Secret.Value != "" {
+	if s.DSN.String() != string(s.DSN) || s.Password.Value != "" || s.Kafka.SASL.Password.Value != "" ||
+		s.Archive.S3.Secret.Value != "" {
 		return errPasswordInFile
 	}
 	context := cmp.Or(s.Context, "dev")
@@ -96,8 +98,8 @@ func edit(path string, change func(root *yaml.Node) error) error {
 	return replaceFile(path, after)
 }
 
-// replaceFile replaces the content of a file at once and keeps its permissions and a symbolic link to it. A new file is for
-// this user only.
+// replaceFile replaces the content of a file at once and keeps its permissions and a symbolic link to it. A new file is
+// for this user only.
 func replaceFile(path string, text []byte) error {
 	mode := os.FileMode(0o600)
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -33,7 +33,10 @@ func readFile(path string) (*file, error) {
 		if errors.As(err, &pathError) {
 			cause = pathError.Err.Error()
 		}
-		return nil, job.Problems{{File: path, Cause: "settings cannot be read: " + cause, Cure: "give the path of a settings file with --config or KAPPACTL_CONFIG"}}
+		return nil, job.Problems{{
+			File: path, Cause: "settings cannot be read: " + cause,
+			Cure: "give the path of a settings file with --config or KAPPACTL_CONFIG",
+		}}
 	}
 	f := &file{path: path, contexts: map[string]*Settings{}}
 	f.doc = strict.Read(text, f.keys())
@@ -58,7 +61,8 @@ func (f *file) problems() job.Problems {
 			}
 		}
 		ps = append(ps, job.Problem{
-			File: f.path, Line: fault.Line, Column: fault.Column, Path: redact(fault.Path), Cause: redact(fault.Cause), Cure: cure,
+			File: f.path, Line: fault.Line, Column: fault.Column, Path: redact(fault.Path), Cause: redact(fault.Cause),
+			Cure: cure,
 		})
 	}
 	return ps
@@ -71,11 +75,12 @@ func misplaced(o Setting, key string) bool {
 }
 
 func (f *file) keys() strict.Value {
-	contexts := strict.Named("mapping of context names to settings", func(_ *strict.Document, name, _ string, _ *yaml.Node) (strict.Value, bool) {
-		s := &Settings{Context: name}
-		f.contexts[name] = s
-		return contextKeys(s), true
-	})
+	contexts := strict.Named("mapping of context names to settings",
+		func(_ *strict.Document, name, _ string, _ *yaml.Node) (strict.Value, bool) {
+			s := &Settings{Context: name}
+			f.contexts[name] = s
+			return contextKeys(s), true
+		})
 	contexts.Keys = []strict.Key{{Name: "NAME", Value: contextKeys(&Settings{})}}
 	return strict.Mapping(
 		strict.Key{Name: "current", Value: strict.Text(&f.current)},
@@ -184,7 +189,8 @@ func (f *file) choose(wanted, origin string) (*Settings, error) {
 	}
 	all := strings.Join(f.names(), ", ")
 	if name == "" {
-		return nil, usage("the settings in "+f.path+" have several contexts and none is current", "choose one with --context: "+all)
+		return nil, usage("the settings in "+f.path+" have several contexts and none is current",
+			"choose one with --context: "+all)
 	}
 	return nil, usage(origin+": there is no context "+name+" in "+f.path, strict.Suggest(name, f.names()))
 }

@@ -35,7 +35,8 @@ func hookKeys(to *[]Hook, web bool) strict.Value {
 			{Name: "name", Required: true, Value: strict.Text(&h.Name)},
 			{Name: "on", Value: strict.Each(func() strict.Value {
 				var on job.HookEvent
-				return strict.Then(strict.OneOf(&on, job.HookEvents()...), func(*strict.Document, string) { h.On = append(h.On, on) })
+				return strict.Then(strict.OneOf(&on, job.HookEvents()...),
+					func(*strict.Document, string) { h.On = append(h.On, on) })
 			})},
 			{Name: "jobs", Value: strict.Texts(&h.Jobs)},
 			{Name: "timeout", Value: strict.Written("duration", &h.Timeout, within(time.Second, 10*time.Minute))},
@@ -61,7 +62,8 @@ func hookURL(text string) (string, error) {
 		return "", strict.Want("it is no http or https address", "write https://HOST/PATH")
 	}
 	if u.User != nil {
-		return "", strict.Want("the address holds a user or a password", "take it out; the signature says who sends (secret_file)")
+		return "", strict.Want("the address holds a user or a password",
+			"take it out; the signature says who sends (secret_file)")
 	}
 	return text, nil
 }

@@ -137,9 +137,9 @@ func isFile(path string) bool {
 	return err == nil
 }
 
-// fromPG lets the variables of libpq that name a server or a database replace the file's connection as a whole, with its
-// password: half of one and half of the other would be a third database. PGUSER, PGPORT, PGSSLMODE and the like fill what the
-// connection string lacks; the driver sees to that.
+// fromPG lets the variables of libpq that name a server or a database replace the file's connection as a whole, with
+// its password: half of one and half of the other would be a third database. PGUSER, PGPORT, PGSSLMODE and the like
+// fill what the connection string lacks; the driver sees to that.
 func fromPG(s *Settings, e Env) {
 	for _, name := range []string{"PGHOST", "PGHOSTADDR", "PGSERVICE", "PGDATABASE"} {
 		if e.get(name) != "" {
@@ -184,7 +184,8 @@ func (s Settings) NeedBrokers() error {
 	if len(s.Brokers) > 0 {
 		return nil
 	}
-	return usage("no Kafka broker is set", "give --brokers HOST:PORT, set KAPPACTL_BROKERS, or write brokers into kappactl.yaml; kappactl dev starts a local stack")
+	return usage("no Kafka broker is set",
+		"give --brokers HOST:PORT, set KAPPACTL_BROKERS, or write brokers into kappactl.yaml; kappactl dev starts a local stack")
 }
 
 // NeedDSN refuses settings that name no database.
@@ -192,7 +193,8 @@ func (s Settings) NeedDSN() error {
 	if s.isSet("dsn") {
 		return nil
 	}
-	return usage("no database is set", "give --dsn, set KAPPACTL_DSN or PGHOST, or write dsn into kappactl.yaml; kappactl dev starts a local stack")
+	return usage("no database is set",
+		"give --dsn, set KAPPACTL_DSN or PGHOST, or write dsn into kappactl.yaml; kappactl dev starts a local stack")
 }
 
 func usage(cause, next string) error {

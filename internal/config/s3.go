@@ -39,7 +39,8 @@ func s3Table(s *Settings) []Setting {
 		{
 			Name: "archive.s3.access_key_id", Env: "KAPPACTL_ARCHIVE_S3_ACCESS_KEY_ID",
 			Usage:   "access key",
-			Default: "AWS_ACCESS_KEY_ID and the like, AWS's credentials file, or the role of the machine", fill: func(Env) {}, value: word(&s3.AccessKeyID),
+			Default: "AWS_ACCESS_KEY_ID and the like, AWS's credentials file, or the role of the machine", fill: func(Env) {},
+			value: word(&s3.AccessKeyID),
 		},
 		{
 			Name: "archive.s3.secret_access_key_file", Env: "KAPPACTL_ARCHIVE_S3_SECRET_ACCESS_KEY_FILE",

@@ -49,7 +49,8 @@ func connectionTable(s *Settings) []Setting {
 			Usage: "PostgreSQL connection string, `URL` or key=value (PGPASSWORD or PGPASSFILE for the password)",
 		},
 		{
-			Name: "dsn_password_file", Env: "KAPPACTL_DSN_PASSWORD_FILE", Usage: "file with the database password, on its first line",
+			Name: "dsn_password_file", Env: "KAPPACTL_DSN_PASSWORD_FILE",
+			Usage: "file with the database password, on its first line",
 			value: path(&s.Password.File), then: func() { s.takePassword(Source{File: s.Password.File})() },
 		},
 		{
@@ -145,7 +146,8 @@ func saslTable(s *Settings) []Setting {
 			Usage: "Kafka user", value: word(&sasl.User), required: true,
 		},
 		{
-			Name: "kafka.sasl.password_file", Env: "KAPPACTL_KAFKA_SASL_PASSWORD_FILE", Usage: "file with the Kafka password, on its first line",
+			Name: "kafka.sasl.password_file", Env: "KAPPACTL_KAFKA_SASL_PASSWORD_FILE",
+			Usage: "file with the Kafka password, on its first line",
 			value: path(&sasl.Password.File), then: take(func() Source { return Source{File: sasl.Password.File} }),
 		},
 		{
@@ -153,8 +155,9 @@ func saslTable(s *Settings) []Setting {
 			Usage: "program and arguments that print the Kafka password", value: command(&sasl.Password.Command),
 		},
 		{
-			Name: "kafka.sasl.password", Env: "KAPPACTL_KAFKA_SASL_PASSWORD", Usage: "the Kafka password; never in the file", noFile: true,
-			value: secret(&sasl.Password.Value), then: take(func() Source { return Source{Value: sasl.Password.Value} }),
+			Name: "kafka.sasl.password", Env: "KAPPACTL_KAFKA_SASL_PASSWORD", Usage: "the Kafka password; never in the file",
+			noFile: true,
+			value:  secret(&sasl.Password.Value), then: take(func() Source { return Source{Value: sasl.Password.Value} }),
 		},
 	}
 }
@@ -183,7 +186,8 @@ func agentTable(s *Settings) []Setting {
 		},
 		{
 			Name: "agent.lease", Env: "KAPPACTL_LEASE", Default: "10s", Serve: true,
-			Usage: "`DURATION` of a lease: after it other agents take over", value: duration(&a.Lease, 500*time.Millisecond, 10*time.Minute),
+			Usage: "`DURATION` of a lease: after it other agents take over",
+			value: duration(&a.Lease, 500*time.Millisecond, 10*time.Minute),
 		},
 		{
 			Name: "agent.heartbeat", Env: "KAPPACTL_HEARTBEAT", Serve: true,
@@ -281,8 +285,8 @@ func (s Settings) shown(name, text string) Shown {
 	return one
 }
 
-// Origin is where a setting was found, for people: "--brokers", "KAPPACTL_DSN", "PGHOST", "./kappactl.yaml:4", "default". Names
-// are those of Table.
+// Origin is where a setting was found, for people: "--brokers", "KAPPACTL_DSN", "PGHOST", "./kappactl.yaml:4",
+// "default". Names are those of Table.
 func (s Settings) Origin(name string) string { return cmp.Or(s.origins[name], "default") }
 
 // isSet reports whether a setting came from somewhere.

@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Client returns the configuration of a TLS client, or nil without TLS. A new client certificate in the files is used from the next
-// connection on. An error names the file and the setting.
+// Client returns the configuration of a TLS client, or nil without TLS. A new client certificate in the files is used
+// from the next connection on. An error names the file and the setting.
 func (t TLS) Client() (*tls.Config, error) {
 	if !t.Enabled {
 		return nil, nil
@@ -48,5 +48,8 @@ func wrongFile(setting, path string, err error) error {
 	if errors.As(err, &at) {
 		path, err = at.Path, at.Err
 	}
-	return &job.Refusal{Code: job.ExitUsage, Cause: fmt.Sprintf("%s: %s: %s", setting, path, err), Next: "correct the path or the file", Err: err}
+	return &job.Refusal{
+		Code: job.ExitUsage, Cause: fmt.Sprintf("%s: %s: %s", setting, path, err),
+		Next: "correct the path or the file", Err: err,
+	}
 }

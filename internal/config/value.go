@@ -166,7 +166,8 @@ func brokers(to *[]string) value {
 	return value{
 		key: strict.Each(func() strict.Value {
 			var one string
-			return strict.Then(strict.Parsed("broker", &one, hostPort), func(*strict.Document, string) { *to = append(*to, one) })
+			return strict.Then(strict.Parsed("broker", &one, hostPort),
+				func(*strict.Document, string) { *to = append(*to, one) })
 		}),
 		set: func(given string) error {
 			var all []string
@@ -190,7 +191,8 @@ func programs(to *[]string) value {
 	return value{
 		key: strict.Each(func() strict.Value {
 			var one string
-			return strict.Then(strict.Parsed("pattern", &one, programPattern), func(*strict.Document, string) { *to = append(*to, one) })
+			return strict.Then(strict.Parsed("pattern", &one, programPattern),
+				func(*strict.Document, string) { *to = append(*to, one) })
 		}),
 		set: func(given string) error {
 			var all []string
@@ -211,7 +213,8 @@ func programs(to *[]string) value {
 
 func programPattern(text string) (string, error) {
 	if _, err := pathpkg.Match(text, ""); err != nil || !filepath.IsAbs(text) || pathpkg.Clean(text) != text {
-		return "", strict.Want(fmt.Sprintf("%q is not a pattern of absolute paths", text), "write paths such as /opt/jobs/sessions or /opt/jobs/*")
+		return "", strict.Want(fmt.Sprintf("%q is not a pattern of absolute paths", text),
+			"write paths such as /opt/jobs/sessions or /opt/jobs/*")
 	}
 	return text, nil
 }
@@ -245,14 +248,17 @@ func hostPort(text string) (string, error) {
 	host, port, err := net.SplitHostPort(text)
 	n, portErr := strconv.Atoi(port)
 	if err != nil || portErr != nil || host == "" || n < 0 || n > 65535 || strings.ContainsAny(text, " /@") {
-		return "", strict.Want(fmt.Sprintf("%q is not HOST:PORT", redact(text)), "write a host and a port, such as 127.0.0.1:9092")
+		return "", strict.Want(fmt.Sprintf("%q is not HOST:PORT", redact(text)),
+			"write a host and a port, such as 127.0.0.1:9092")
 	}
 	return text, nil
 }
 
 func schemaName(text string) (string, error) {
-	if text == "" || len(text) > job.MaxIdentifier || strings.HasPrefix(text, "pg_") || text == "information_schema" || strings.ContainsRune(text, 0) {
-		return "", strict.Want(fmt.Sprintf("%q cannot be a schema of ours", text), "write a name of 1 to 63 bytes that does not begin with pg_")
+	if text == "" || len(text) > job.MaxIdentifier || strings.HasPrefix(text, "pg_") || text == "information_schema" ||
+		strings.ContainsRune(text, 0) {
+		return "", strict.Want(fmt.Sprintf("%q cannot be a schema of ours", text),
+			"write a name of 1 to 63 bytes that does not begin with pg_")
 	}
 	return text, nil
 }

@@ -61,7 +61,8 @@ func (e *examination) retention(ctx context.Context, s status.Job) {
 	e.compareLog(ctx, check, ref, logFacts{facts, positions, kept, layout.Keep})
 }
 
-// logFacts holds the range of a log, the version's position in it, and the offset where the time that the version keeps begins.
+// logFacts holds the range of a log, the version's position in it, and the offset where the time that the version keeps
+// begins.
 type logFacts struct {
 	topics    []job.TopicFacts
 	positions []job.Position

@@ -28,7 +28,8 @@ type Replay struct {
 	DiskBytes    *int64 `json:"disk_bytes"`
 	StagingBytes *int64 `json:"staging_bytes"`
 	WALBytes     *int64 `json:"wal_bytes"`
-	// DiskFree is the free space of PostgreSQL's disk, in bytes; null when it cannot be seen from here, and DiskUnknown says why.
+	// DiskFree is the free space of PostgreSQL's disk, in bytes; null when it cannot be seen from here, and DiskUnknown
+	// says why.
 	DiskFree    *int64 `json:"disk_free_bytes"`
 	DiskUnknown string `json:"disk_unknown,omitempty"`
 	// RecordsPerSecond is that of one worker, and ETAFrom where it comes from: "earlier replay" or "sample".

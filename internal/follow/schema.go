@@ -32,7 +32,8 @@ type Head struct {
 	Kind Kind      `json:"kind"`
 }
 
-// about is the head of a line about a version. Version is empty when the line is about the job, Job when it is about neither.
+// about is the head of a line about a version. Version is empty when the line is about the job, Job when it is about
+// neither.
 type about struct {
 	Head
 	Job     job.Name `json:"job"`

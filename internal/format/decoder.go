@@ -13,12 +13,12 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Version is that of the decoder. It rises when a record may be decoded to other values, or rejected otherwise, than before: what was
-// kept of its results is then not used any more.
+// Version is that of the decoder. It rises when a record may be decoded to other values, or rejected otherwise, than
+// before: what was kept of its results is then not used any more.
 const Version = 1
 
-// mostFixed is the most bytes that a field takes of a record beside its key, its value and its headers: the name of a topic has up to
-// 249, and a place in the column.
+// mostFixed is the most bytes that a field takes of a record beside its key, its value and its headers: the name of a
+// topic has up to 249, and a place in the column.
 const mostFixed = 249 + 16
 
 // rowColumn is the only column of a batch.
@@ -110,7 +110,8 @@ func (d *Decoder) Size() int {
 	return n
 }
 
-// Reaches reports whether the current batch has that many bytes. It is cheaper than Size, and meant to be asked after each record.
+// Reaches reports whether the current batch has that many bytes. It is cheaper than Size, and meant to be asked after
+// each record.
 func (d *Decoder) Reaches(bytes int) bool {
 	if d.sized+d.added < bytes {
 		return false

@@ -16,9 +16,10 @@ const (
 	pauseValues = 1 << 16
 )
 
-// layouts reads records that are laid out as earlier ones: everything between their values, names, punctuation and white space, is the
-// same text. Comparing it is faster than reading it, and what scan has found in one of them holds for the others. Records of several
-// layouts form a tree, as members may be missing. Where a record leaves the tree scan reads it from its start, and its layout is added.
+// layouts reads records that are laid out as earlier ones: everything between their values, names, punctuation and
+// white space, is the same text. Comparing it is faster than reading it, and what scan has found in one of them holds
+// for the others. Records of several layouts form a tree, as members may be missing. Where a record leaves the tree
+// scan reads it from its start, and its layout is added.
 type layouts struct {
 	first  layoutValue // stands before the first value
 	values int
@@ -50,7 +51,8 @@ type tail struct {
 // mark is a value that scan has read.
 type mark struct{ from, to, column, depth int }
 
-// quick reads a whole record value as earlier ones were laid out. False: scan has to read it. Afterwards spans hold the fields.
+// quick reads a whole record value as earlier ones were laid out. False: scan has to read it. Afterwards spans hold the
+// fields.
 func (s *scanner) quick(b []byte) bool {
 	l := &s.layouts
 	if l.pause > 0 {
@@ -188,8 +190,8 @@ func (s *scanner) mark(from int, t *target, depth int) {
 	s.layouts.marks = append(s.layouts.marks, mark{from, s.i, column, depth})
 }
 
-// enters notes that the members of an object are read. A layout cannot tell that the columns below lose their values when the same
-// object comes again, nor give them all of the object.
+// enters notes that the members of an object are read. A layout cannot tell that the columns below lose their values
+// when the same object comes again, nor give them all of the object.
 func (s *scanner) enters(t *target) {
 	l := &s.layouts
 	l.learning = l.learning && len(t.columns) == 0 && !slices.Contains(l.entered, t)
@@ -223,7 +225,8 @@ func (s *scanner) learned() {
 		at, end = next, m.to
 	}
 	t := tail{text: string(s.b[end:])}
-	if len(t.text) > maxLead || len(at.tails) == maxForks || slices.ContainsFunc(at.tails, func(o tail) bool { return o.text == t.text }) {
+	if len(t.text) > maxLead || len(at.tails) == maxForks ||
+		slices.ContainsFunc(at.tails, func(o tail) bool { return o.text == t.text }) {
 		return
 	}
 	for column := range s.spans {
@@ -234,7 +237,8 @@ func (s *scanner) learned() {
 	at.tails = append(at.tails, t)
 }
 
-// child is the next value with that lead; nil: there is none. The lead, with those before it, decides which column takes it.
+// child is the next value with that lead; nil: there is none. The lead, with those before it, decides which column
+// takes it.
 func (v *layoutValue) child(lead string, m mark) *layoutValue {
 	for _, next := range v.next {
 		if next.lead == lead && next.column == m.column && next.depth == m.depth {

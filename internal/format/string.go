@@ -10,7 +10,8 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// special has the high bit of the first byte of w that is a quote, a backslash or a control character; bits of later bytes mean nothing.
+// special has the high bit of the first byte of w that is a quote, a backslash or a control character; bits of later
+// bytes mean nothing.
 func special(w uint64) uint64 {
 	// Flipping the second bit makes a quote the one character below 0x21 beside control characters.
 	return (((w ^ lowBits*0x02) - lowBits*0x21) | ((w ^ lowBits*'\\') - lowBits)) &^ w & highBits

@@ -31,7 +31,8 @@ func (a Adoption) Layout() Layout { return Layout{Shape: Adopted, View: a.Column
 func (l Layout) KeyedAs(like Layout) Layout {
 	l.View, l.Keys = slices.Clone(l.View), like.Keys
 	for i, v := range l.View {
-		l.View[i].Key = slices.ContainsFunc(like.View, func(k ViewColumn) bool { return k.Key && k.Name == v.Name && k.Type == v.Type })
+		l.View[i].Key = slices.ContainsFunc(like.View,
+			func(k ViewColumn) bool { return k.Key && k.Name == v.Name && k.Type == v.Type })
 	}
 	return l
 }

@@ -35,8 +35,8 @@ const (
 	SourceArchive ReplaySource = "archive"
 )
 
-// ReadsArchive reports whether records are read from the archive, of a job that keeps one or does not. A job that does not, and asks
-// for auto, reads the archive that another job keeps of its topics.
+// ReadsArchive reports whether records are read from the archive, of a job that keeps one or does not. A job that does
+// not, and asks for auto, reads the archive that another job keeps of its topics.
 func (r ReplaySource) ReadsArchive(kept bool) bool {
 	switch r {
 	case SourceLog:
@@ -71,14 +71,16 @@ func archiveKeys(to **Archive) strict.Value {
 // parseBucket is ParseLocation of s3://. Its error does not repeat a text that may hold credentials.
 func parseBucket(text string) (string, error) {
 	clean := strings.TrimSuffix(text, "/")
-	if parts := strings.Split(clean, "/"); bucketLocation.MatchString(clean) && !slices.Contains(parts, ".") && !slices.Contains(parts, "..") {
+	if parts := strings.Split(clean, "/"); bucketLocation.MatchString(clean) && !slices.Contains(parts, ".") &&
+		!slices.Contains(parts, "..") {
 		return clean, nil
 	}
 	cause := "it is not the location of a bucket"
 	if !strings.Contains(text, "@") {
 		cause = fmt.Sprintf("%q is not the location of a bucket", text)
 	}
-	return "", strict.Want(cause, "write s3://BUCKET/PREFIX, with letters, digits and !_.*'()=- ; endpoint and credentials are in the settings")
+	return "", strict.Want(cause,
+		"write s3://BUCKET/PREFIX, with letters, digits and !_.*'()=- ; endpoint and credentials are in the settings")
 }
 
 // bucketLocation is s3://BUCKET[/PREFIX].
@@ -98,8 +100,9 @@ func LocationFolder(location string) (folder string, ok bool) {
 	return u.Path, true
 }
 
-// ParseLocation reads where files of an archive are, file:///PATH or s3://BUCKET[/PREFIX], and returns it without a slash at its end.
-// PATH is that of a URL: %20 is a space and %25 a percent sign. What it returns it reads as the same location again.
+// ParseLocation reads where files of an archive are, file:///PATH or s3://BUCKET[/PREFIX], and returns it without a
+// slash at its end. PATH is that of a URL: %20 is a space and %25 a percent sign. What it returns it reads as the same
+// location again.
 func ParseLocation(text string) (string, error) {
 	if strings.HasPrefix(text, "s3://") {
 		return parseBucket(text)

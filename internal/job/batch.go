@@ -22,7 +22,8 @@ type Batch struct {
 	KeepGenerations int `json:"keep_generations"`
 	// FullEvery is how long runs build on the live generation before one computes from scratch; 0: each does.
 	FullEvery time.Duration `json:"full_every"`
-	// MaxChanged is the largest share of keys that may differ from what readers see; nil: the file leaves it to the default.
+	// MaxChanged is the largest share of keys that may differ from what readers see; nil: the file leaves it to the
+	// default.
 	MaxChanged *float64 `json:"max_changed,omitempty"`
 	// Compare reports whether a generation is compared with what readers see before it is shown.
 	Compare bool `json:"compare"`
@@ -50,7 +51,8 @@ const (
 // DefaultBatch are the settings of a job of mode lambda whose file has no batch.
 func DefaultBatch() Batch {
 	return Batch{
-		Zone: "UTC", Missed: MissedRunOnce, Overlap: OverlapSkip, MissedAfter: 10 * time.Minute, KeepGenerations: 2, Compare: true,
+		Zone: "UTC", Missed: MissedRunOnce, Overlap: OverlapSkip, MissedAfter: 10 * time.Minute, KeepGenerations: 2,
+		Compare: true,
 	}
 }
 
@@ -91,7 +93,8 @@ func batchKeys(to **Batch) strict.Value {
 func scheduleText(text string) (string, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return "", strict.Want("the schedule is empty", `write five fields of cron ("0 2 * * *"), @daily or @every 6h, or remove it`)
+		return "", strict.Want("the schedule is empty",
+			`write five fields of cron ("0 2 * * *"), @daily or @every 6h, or remove it`)
 	case len(text) > 200 || strings.ContainsFunc(text, unicode.IsControl):
 		return "", strict.Want("the schedule does not fit", "write up to 200 characters on one line")
 	}
@@ -101,7 +104,8 @@ func scheduleText(text string) (string, error) {
 // zoneName takes a name of the IANA database.
 func zoneName(text string) (string, error) {
 	if _, err := time.LoadLocation(text); err != nil || text == "" || text == "Local" {
-		return "", strict.Want(fmt.Sprintf("unknown time zone %q", text), "write a name of the IANA database, such as UTC or Europe/Berlin")
+		return "", strict.Want(fmt.Sprintf("unknown time zone %q", text),
+			"write a name of the IANA database, such as UTC or Europe/Berlin")
 	}
 	return text, nil
 }

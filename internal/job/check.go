@@ -72,7 +72,8 @@ func checkList(to *[]Check) strict.Value {
 		return strict.Then(keys, func(d *strict.Document, path string) {
 			switch {
 			case c.SQL == "" && c.Diff == nil:
-				d.RefuseAt(path, "the check has neither sql nor diff", "add sql: a PostgreSQL query that returns true, over the relation candidate")
+				d.RefuseAt(path, "the check has neither sql nor diff",
+					"add sql: a PostgreSQL query that returns true, over the relation candidate")
 			case c.SQL != "" && c.Diff != nil:
 				d.RefuseAt(path, "the check has both sql and diff", "make two checks of it")
 			case slices.ContainsFunc(*to, func(k Check) bool { return k.Name == c.Name }):
@@ -88,17 +89,19 @@ func diffKeys(to **DiffLimit) strict.Value {
 	var l DiffLimit
 	optional := func(into **float64) strict.Value {
 		var share float64
-		return strict.Then(strict.Written("percentage", &share, ParsePercentage), func(*strict.Document, string) { *into = &share })
+		return strict.Then(strict.Written("percentage", &share, ParsePercentage),
+			func(*strict.Document, string) { *into = &share })
 	}
-	each := strict.Named("mapping of column names to percentages", func(_ *strict.Document, name, _ string, _ *yaml.Node) (strict.Value, bool) {
-		var share float64
-		return strict.Then(strict.Written("percentage", &share, ParsePercentage), func(*strict.Document, string) {
-			if l.Tolerances == nil {
-				l.Tolerances = map[string]float64{}
-			}
-			l.Tolerances[name] = share
-		}), true
-	})
+	each := strict.Named("mapping of column names to percentages",
+		func(_ *strict.Document, name, _ string, _ *yaml.Node) (strict.Value, bool) {
+			var share float64
+			return strict.Then(strict.Written("percentage", &share, ParsePercentage), func(*strict.Document, string) {
+				if l.Tolerances == nil {
+					l.Tolerances = map[string]float64{}
+				}
+				l.Tolerances[name] = share
+			}), true
+		})
 	percentage := strict.Written("percentage", new(float64), ParsePercentage)
 	each.Schema["additionalProperties"] = percentage.Schema
 	return strict.Then(strict.Mapping(
@@ -107,7 +110,8 @@ func diffKeys(to **DiffLimit) strict.Value {
 		strict.Key{Name: "max_extra", Value: optional(&l.MaxExtra)},
 		strict.Key{Name: "ignore", Value: nameList(&l.Ignore)},
 		strict.Key{Name: "where", Value: strict.Parsed("condition", &l.Where, condition)},
-		strict.Key{Name: "tolerance", Value: strict.Either(strict.Written("percentage", &l.Tolerance, ParsePercentage), each)},
+		strict.Key{Name: "tolerance", Value: strict.Either(strict.Written("percentage", &l.Tolerance, ParsePercentage),
+			each)},
 	), func(*strict.Document, string) { *to = &l })
 }
 

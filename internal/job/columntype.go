@@ -69,9 +69,11 @@ func (t columnType) with(first, second string) (string, error) {
 	case t.args < 2 && second != "", t.args == 0 && first != "":
 		return "", strict.Want(fmt.Sprintf("%s takes no such argument", t.name), "remove the parentheses")
 	case t.name == "numeric" && first == "":
-		return "", strict.Want("numeric without precision and scale", "write both, such as numeric(18,2): values are not rounded behind your back")
+		return "", strict.Want("numeric without precision and scale",
+			"write both, such as numeric(18,2): values are not rounded behind your back")
 	case t.name == "numeric" && (a < 1 || a > 38 || b > a):
-		return "", strict.Want(fmt.Sprintf("numeric(%d,%d) is out of range", a, b), "write numeric(p,s) with p from 1 to 38 and s from 0 to p")
+		return "", strict.Want(fmt.Sprintf("numeric(%d,%d) is out of range", a, b),
+			"write numeric(p,s) with p from 1 to 38 and s from 0 to p")
 	case t.name == "numeric":
 		return fmt.Sprintf("numeric(%d,%d)", a, b), nil
 	case first != "" && (a < 1 || a > 10485760):

@@ -54,7 +54,8 @@ func expression(text string) (string, error) {
 // condition takes one condition.
 func condition(text string) (string, error) {
 	if err := OneCondition(text); err != nil {
-		return "", strict.Want(err.Error(), "write one condition over the view's columns, such as hour < date_trunc('hour', now())")
+		return "", strict.Want(err.Error(),
+			"write one condition over the view's columns, such as hour < date_trunc('hour', now())")
 	}
 	return text, nil
 }

@@ -51,8 +51,8 @@ const (
 // maxInstances bounds the processes of one version.
 const maxInstances = 64
 
-// engineOf is the engine that a job file names, read before its other keys because it decides which of them are required.
-// What is wrong with the text is found by reading it whole.
+// engineOf is the engine that a job file names, read before its other keys because it decides which of them are
+// required. What is wrong with the text is found by reading it whole.
 func engineOf(text []byte) Engine {
 	var named struct {
 		Engine string `yaml:"engine"`
@@ -123,6 +123,7 @@ func engineRules(s *Spec, d *strict.Document) {
 		}
 	}
 	if s.Mode == Lambda {
-		d.RefuseAt("mode", "engine: program in mode: lambda", "write mode: kappa: batch generations are computed by engine: sql")
+		d.RefuseAt("mode", "engine: program in mode: lambda",
+			"write mode: kappa: batch generations are computed by engine: sql")
 	}
 }

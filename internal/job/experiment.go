@@ -112,7 +112,8 @@ func experimentKeys(to **Experiment) strict.Value {
 		if e.By() != ABTest {
 			e.Assign = AssignSticky
 		}
-		if e.Reward != nil && e.Reward.Source.Fields != nil && e.Subject != "" && d.Node(path+".reward.source.fields.subject") == nil {
+		if e.Reward != nil && e.Reward.Source.Fields != nil && e.Subject != "" &&
+			d.Node(path+".reward.source.fields.subject") == nil {
 			e.Reward.Source.Fields.Subject = e.Subject
 		}
 		*to = &e
@@ -135,17 +136,18 @@ func parseShare(text string) (float64, error) {
 
 // weightMap takes VERSION: SHARE.
 func weightMap(to *[]ArmWeight) strict.Value {
-	m := strict.Named("mapping of versions to shares", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
-		version, err := ParseNumber(name)
-		if err != nil || name != version.String() {
-			d.Refuse(key, path, fmt.Sprintf("%q is no version", name), "write versions as status shows them: v1: 0.9")
-			return strict.Value{}, false
-		}
-		var weight float64
-		return strict.Then(strict.Written("share", &weight, parseShare), func(*strict.Document, string) {
-			*to = append(*to, ArmWeight{Version: version, Weight: weight})
-		}), true
-	})
+	m := strict.Named("mapping of versions to shares",
+		func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
+			version, err := ParseNumber(name)
+			if err != nil || name != version.String() {
+				d.Refuse(key, path, fmt.Sprintf("%q is no version", name), "write versions as status shows them: v1: 0.9")
+				return strict.Value{}, false
+			}
+			var weight float64
+			return strict.Then(strict.Written("share", &weight, parseShare), func(*strict.Document, string) {
+				*to = append(*to, ArmWeight{Version: version, Weight: weight})
+			}), true
+		})
 	m.Schema["additionalProperties"] = shareSchema()
 	return strict.Then(m, func(d *strict.Document, path string) {
 		if err := CheckWeights(*to); err != nil {

@@ -100,7 +100,10 @@ const (
 
 // DefaultBandit are the settings of a bandit whose file has none.
 func DefaultBandit() Bandit {
-	return Bandit{Epsilon: 0.1, Gamma: 1, MinWeight: 0.05, MaxStep: 0.1, ExploreFor: time.Hour, ExploreMin: 100, EpochMin: 25}
+	return Bandit{
+		Epsilon: 0.1, Gamma: 1, MinWeight: 0.05, MaxStep: 0.1, ExploreFor: time.Hour, ExploreMin: 100,
+		EpochMin: 25,
+	}
 }
 
 // DefaultDecide are the settings of an experiment that has rewards and no decide.
@@ -183,7 +186,8 @@ func guardrailList(e *Experiment) strict.Value {
 			case slices.ContainsFunc(e.Guardrails, func(o Guardrail) bool { return o.Name == g.Name }):
 				d.RefuseAt(path+".name", fmt.Sprintf("guardrail %q occurs twice", g.Name), "give each guardrail a name of its own")
 			case (g.Kind == Threshold) != (g.Limit != nil):
-				d.RefuseAt(path, "a limit is what a threshold has, and only that", "write limit: for kind threshold, margin: for the other kinds")
+				d.RefuseAt(path, "a limit is what a threshold has, and only that",
+					"write limit: for kind threshold, margin: for the other kinds")
 			default:
 				e.Guardrails = append(e.Guardrails, g)
 			}
@@ -203,7 +207,8 @@ func checkExperiment(d *strict.Document, path string, e *Experiment) {
 	case e.Policy != nil && mode != ABBandit:
 		refuse("policy", "a policy is for mode bandit", "write mode: bandit, or remove it")
 	case (len(e.Ramp) > 0) != (mode == ABRamp):
-		refuse("ramp", "mode ramp has steps, and only that mode has", "write mode: ramp and ramp: [{weight: 0.05, hold: 1h}, {weight: 0.5, hold: 1d}]")
+		refuse("ramp", "mode ramp has steps, and only that mode has",
+			"write mode: ramp and ramp: [{weight: 0.05, hold: 1h}, {weight: 0.5, hold: 1d}]")
 	case e.Reward == nil && mode == ABBandit:
 		refuse("reward", "a bandit follows rewards", "write reward: {kind: bernoulli, source: http}")
 	case e.Reward == nil && e.Decide != nil:
@@ -215,11 +220,13 @@ func checkExperiment(d *strict.Document, path string, e *Experiment) {
 	case e.Policy != nil && e.Policy.Kind == "ucb1" && e.Reward.Kind != Bernoulli && e.Reward.Clip == nil:
 		refuse("policy.kind", "ucb1 needs to know between which values rewards lie", "write reward.clip: [0, 100]")
 	case e.Policy != nil && e.Policy.MinWeight*float64(arms) >= 1:
-		refuse("policy.min_weight", fmt.Sprintf("with %d arms nothing would be left to move", arms), fmt.Sprintf("write less than %v", 1/float64(arms)))
+		refuse("policy.min_weight", fmt.Sprintf("with %d arms nothing would be left to move", arms),
+			fmt.Sprintf("write less than %v", 1/float64(arms)))
 	case e.Promote == PromoteAuto && len(e.Guardrails) == 0 && !e.NoGuardrails:
 		refuse("promote", "nothing would watch over what is promoted by itself", "add guardrails, or write guardrails: none")
 	case e.Promote == PromoteAuto && mode == ABBandit && (e.Decide == nil || e.Decide.LossMax == nil):
-		refuse("promote", "a bandit that promotes by itself needs the loss that it may cost", "write decide: {loss_max: 0.0005}")
+		refuse("promote", "a bandit that promotes by itself needs the loss that it may cost",
+			"write decide: {loss_max: 0.0005}")
 	}
 }
 

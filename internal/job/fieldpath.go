@@ -107,7 +107,8 @@ func parsePath(text string) ([]Step, error) {
 		case spec.Index:
 			if steps[i].Index = int(at); at < 0 || at > maxIndex {
 				return nil, strict.Want(fmt.Sprintf("the index %d in the path is out of range", at),
-					fmt.Sprintf("write an index from 0 to %d, or declare the array as jsonb and extract its parts in the query", maxIndex))
+					fmt.Sprintf("write an index from 0 to %d, or declare the array as jsonb and extract its parts in the query",
+						maxIndex))
 			}
 		}
 	}

@@ -84,17 +84,19 @@ func givenKeys(g *Given) strict.Value {
 		return v
 	}
 	var at time.Time
-	headers := strict.Named("mapping of header names to texts", func(_ *strict.Document, name, _ string, _ *yaml.Node) (strict.Value, bool) {
-		var value string
-		return strict.Then(strict.Parsed("text", &value, same), func(*strict.Document, string) {
-			g.Headers = append(g.Headers, GivenHeader{Key: name, Value: value})
-		}), true
-	})
+	headers := strict.Named("mapping of header names to texts",
+		func(_ *strict.Document, name, _ string, _ *yaml.Node) (strict.Value, bool) {
+			var value string
+			return strict.Then(strict.Parsed("text", &value, same), func(*strict.Document, string) {
+				g.Headers = append(g.Headers, GivenHeader{Key: name, Value: value})
+			}), true
+		})
 	headers.Schema["additionalProperties"] = strict.Schema{"type": "string", "title": "text"}
 	return strict.Mapping(
 		strict.Key{Name: "value", Value: point(&g.Value)},
 		strict.Key{Name: "key", Value: point(&g.Key)},
-		strict.Key{Name: "timestamp", Value: strict.Then(strict.Written("time", &at, givenTime), func(*strict.Document, string) { g.Timestamp = &at })},
+		strict.Key{Name: "timestamp", Value: strict.Then(strict.Written("time", &at, givenTime),
+			func(*strict.Document, string) { g.Timestamp = &at })},
 		strict.Key{Name: "topic", Value: strict.Parsed("topic", &g.Topic, topicName)},
 		strict.Key{Name: "partition", Value: strict.Int(&g.Partition, 0, math.MaxInt32)},
 		strict.Key{Name: "headers", Value: headers},
@@ -105,7 +107,8 @@ func givenKeys(g *Given) strict.Value {
 func givenTime(text string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || at.UnixMilli() < 0 || !at.Truncate(time.Millisecond).Equal(at) {
-		return time.Time{}, strict.Want(fmt.Sprintf("%q is not a record's time", text), "write it as 2026-01-31T10:00:00Z, from 1970 on and with milliseconds at most")
+		return time.Time{}, strict.Want(fmt.Sprintf("%q is not a record's time", text),
+			"write it as 2026-01-31T10:00:00Z, from 1970 on and with milliseconds at most")
 	}
 	return at.UTC(), nil
 }

@@ -37,7 +37,8 @@ type identity struct {
 func (s *Spec) Hash(dialect int) string {
 	id := identity{
 		Mode: s.Mode, Topics: slices.Sorted(slices.Values(s.Source.Topics)), Format: s.Source.Format,
-		Columns: s.Source.Columns, OnError: "dead_letter", Skip: s.Source.OnError.SkipTombstones, Query: normalSQL(s.Query), Values: s.DistinctMax, Key: s.Serve.Key,
+		Columns: s.Source.Columns, OnError: "dead_letter", Skip: s.Source.OnError.SkipTombstones, Query: normalSQL(s.Query),
+		Values: s.DistinctMax, Key: s.Serve.Key,
 		OrderBy: s.Serve.OrderBy, Start: s.Replay.Start, Offsets: s.Replay.Offsets, From: s.Replay.Source, Dialect: dialect,
 		Engine: s.Engine, Table: normalSQL(s.Serve.Table),
 	}

@@ -26,7 +26,8 @@ const (
 // HookEvents lists every HookEvent.
 func HookEvents() []HookEvent {
 	return []HookEvent{
-		HookStage, HookCaughtUp, HookBeforePromote, HookAfterPromote, HookRollback, HookRetire, HookBatchFailed, HookBatchLate, HookArchiveLate,
+		HookStage, HookCaughtUp, HookBeforePromote, HookAfterPromote, HookRollback, HookRetire, HookBatchFailed,
+		HookBatchLate, HookArchiveLate,
 		HookArchiveStopped,
 	}
 }

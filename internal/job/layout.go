@@ -94,7 +94,8 @@ type StateColumn struct {
 	// Combine merges a stored state with an arriving one; the stored row is aliased t, the arriving one e.
 	// Example: t."views" + e."views".
 	Combine string `json:"combine"`
-	// Aggregate merges many states of one key, as an aggregate over columns of relation e. Example: sum(e."views")::bigint.
+	// Aggregate merges many states of one key, as an aggregate over columns of relation e. Example:
+	// sum(e."views")::bigint.
 	Aggregate string `json:"aggregate"`
 }
 
@@ -147,8 +148,8 @@ func (l Layout) ViewNames() []string {
 	return names
 }
 
-// Audited is the layout with the key columns that readers do not see as columns of the view: rows of the same values are
-// told apart.
+// Audited is the layout with the key columns that readers do not see as columns of the view: rows of the same values
+// are told apart.
 func (l Layout) Audited() Layout {
 	seen := map[string]bool{}
 	for _, v := range l.View {
@@ -158,7 +159,10 @@ func (l Layout) Audited() Layout {
 	for _, k := range l.Keys {
 		if !seen[k.Name] {
 			typ, _, _ := strings.Cut(k.Type, " COLLATE")
-			view = append(view, ViewColumn{Name: k.Name, Type: typ, Finish: `s."` + strings.ReplaceAll(k.Name, `"`, `""`) + `"`, Exact: true, Key: true})
+			view = append(view, ViewColumn{
+				Name: k.Name, Type: typ, Finish: `s."` + strings.ReplaceAll(k.Name, `"`, `""`) + `"`,
+				Exact: true, Key: true,
+			})
 		}
 	}
 	l.View = append(view, l.View...)

@@ -60,32 +60,35 @@ func indexList(to *[][]string) strict.Value {
 // columnMap takes NAME: TYPE, or NAME with a mapping of the type and where the value is, in the order of the file.
 func columnMap(to *[]Column) strict.Value {
 	names := map[string]string{}
-	columns := strict.Named("mapping of column names to types", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
-		if strings.HasPrefix(name, "_") {
-			d.Refuse(key, path, fmt.Sprintf("the column name %q begins with _", name),
-				"names with _ in front are kept for kappactl; give the column another name and say which field it reads: "+
-					cmp.Or(strings.TrimLeft(name, "_"), "value")+": {type: text, field: "+name+"}")
-			return strict.Value{}, false
-		}
-		if !freshColumn(d, names, name, path, key) {
-			return strict.Value{}, false
-		}
-		c := Column{Name: name}
-		return strict.Then(strict.Either(strict.Parsed("type", &c.Type, ParseType), typeKeys(&c)), func(d *strict.Document, path string) {
-			if c.Unit != "" && c.Type != timestampType && c.Type != timestamptzType {
-				d.RefuseAt(path+".unit", "a unit on a column of type "+c.Type, "remove it; only timestamp and timestamptz can be epoch numbers")
-				return
+	columns := strict.Named("mapping of column names to types",
+		func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
+			if strings.HasPrefix(name, "_") {
+				d.Refuse(key, path, fmt.Sprintf("the column name %q begins with _", name),
+					"names with _ in front are kept for kappactl; give the column another name and say which field it reads: "+
+						cmp.Or(strings.TrimLeft(name, "_"), "value")+": {type: text, field: "+name+"}")
+				return strict.Value{}, false
 			}
-			if d.Node(path+".field") != nil && d.Node(path+".path") != nil {
-				d.RefuseAt(path+".path", "the column has both field and path", "keep path: it leads to fields at the top as well")
-				return
+			if !freshColumn(d, names, name, path, key) {
+				return strict.Value{}, false
 			}
-			if c.Path == PathText([]Step{{Name: name, Index: -1}}) {
-				c.Path = "" // where the value is without it
-			}
-			*to = append(*to, c)
-		}), true
-	})
+			c := Column{Name: name}
+			return strict.Then(strict.Either(strict.Parsed("type", &c.Type, ParseType), typeKeys(&c)),
+				func(d *strict.Document, path string) {
+					if c.Unit != "" && c.Type != timestampType && c.Type != timestamptzType {
+						d.RefuseAt(path+".unit", "a unit on a column of type "+c.Type,
+							"remove it; only timestamp and timestamptz can be epoch numbers")
+						return
+					}
+					if d.Node(path+".field") != nil && d.Node(path+".path") != nil {
+						d.RefuseAt(path+".path", "the column has both field and path", "keep path: it leads to fields at the top as well")
+						return
+					}
+					if c.Path == PathText([]Step{{Name: name, Index: -1}}) {
+						c.Path = "" // where the value is without it
+					}
+					*to = append(*to, c)
+				}), true
+		})
 	entry := strict.Either(strict.Parsed("type", new(string), ParseType), typeKeys(&Column{}))
 	columns.Keys = []strict.Key{{Name: "NAME", Value: entry}}
 	columns.Schema["additionalProperties"] = entry.Schema
@@ -113,7 +116,8 @@ func freshColumn(d *strict.Document, names map[string]string, name, path string,
 	}
 	folded := foldName(name)
 	if other, twice := names[folded]; twice {
-		d.Refuse(key, path, fmt.Sprintf("%q and %q differ in case only, which SQL does not tell apart", other, name), "keep one of the two")
+		d.Refuse(key, path, fmt.Sprintf("%q and %q differ in case only, which SQL does not tell apart", other, name),
+			"keep one of the two")
 		return false
 	}
 	names[folded] = name
@@ -135,13 +139,15 @@ func filled(kind string, v strict.Value) strict.Value {
 
 func serveColumnMap(to *[]ServeColumn) strict.Value {
 	names := map[string]string{}
-	columns := strict.Named("mapping of column names to PostgreSQL expressions", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
-		if !freshColumn(d, names, name, path, key) {
-			return strict.Value{}, false
-		}
-		c := ServeColumn{Name: name}
-		return strict.Then(strict.Parsed("expression", &c.Expr, expression), func(*strict.Document, string) { *to = append(*to, c) }), true
-	})
+	columns := strict.Named("mapping of column names to PostgreSQL expressions",
+		func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
+			if !freshColumn(d, names, name, path, key) {
+				return strict.Value{}, false
+			}
+			c := ServeColumn{Name: name}
+			return strict.Then(strict.Parsed("expression", &c.Expr, expression),
+				func(*strict.Document, string) { *to = append(*to, c) }), true
+		})
 	columns.Schema["additionalProperties"] = strict.Text(new(string)).Schema
 	return columns
 }

@@ -21,7 +21,8 @@ func foldName(s string) string { return strings.ToLower(s) }
 
 func parseName(text string) (Name, error) {
 	if !NamePattern.MatchString(text) {
-		return "", strict.Want(fmt.Sprintf("the job name %q does not fit", text), "write a lower-case letter, then up to 39 of a-z, 0-9 and _")
+		return "", strict.Want(fmt.Sprintf("the job name %q does not fit", text),
+			"write a lower-case letter, then up to 39 of a-z, 0-9 and _")
 	}
 	return Name(text), nil
 }
@@ -32,7 +33,8 @@ func identifier(kind, text string) error {
 	case text == "":
 		return strict.Want("the "+kind+" is empty", "write one")
 	case len(text) > MaxIdentifier:
-		return strict.Want(fmt.Sprintf("the %s has %d bytes, more than %d", kind, len(text), MaxIdentifier), "shorten it; PostgreSQL would cut it")
+		return strict.Want(fmt.Sprintf("the %s has %d bytes, more than %d", kind, len(text), MaxIdentifier),
+			"shorten it; PostgreSQL would cut it")
 	case strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text):
 		return strict.Want("the "+kind+" has control characters in it", "remove them")
 	}
@@ -44,7 +46,8 @@ func columnName(text string) (string, error) {
 		return "", err
 	}
 	if strings.HasPrefix(text, "_") {
-		return "", strict.Want(fmt.Sprintf("the column name %q begins with _", text), "names with _ in front are kept for kappactl (_topic, _partition, _offset, _timestamp, _key, _headers)")
+		return "", strict.Want(fmt.Sprintf("the column name %q begins with _", text),
+			"names with _ in front are kept for kappactl (_topic, _partition, _offset, _timestamp, _key, _headers)")
 	}
 	return text, nil
 }
@@ -53,7 +56,8 @@ func roleName(text string) (string, error) { return text, identifier("role name"
 
 // labelName is a name that is only shown: of a check or a test.
 func labelName(text string) (string, error) {
-	if n := utf8.RuneCountInString(text); n > 200 || strings.TrimSpace(text) == "" || strings.ContainsFunc(text, unicode.IsControl) {
+	if n := utf8.RuneCountInString(text); n > 200 || strings.TrimSpace(text) == "" ||
+		strings.ContainsFunc(text, unicode.IsControl) {
 		return "", strict.Want("the name does not fit", "write 1 to 200 characters on one line")
 	}
 	return text, nil
@@ -63,22 +67,24 @@ var topicPattern = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
 
 func topicName(text string) (string, error) {
 	if !topicPattern.MatchString(text) || text == "." || text == ".." {
-		return "", strict.Want(fmt.Sprintf("Kafka has no topic named %q", text), "write 1 to 249 of a-z, A-Z, 0-9, dot, _ and -")
+		return "", strict.Want(fmt.Sprintf("Kafka has no topic named %q", text),
+			"write 1 to 249 of a-z, A-Z, 0-9, dot, _ and -")
 	}
 	return text, nil
 }
 
 var plainIdentifier = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// ParseViewName reads name or schema.name, the parts as in SQL: "Weird Name" in double quotes, a double quote in it doubled.
-// The schema is public when there is none.
+// ParseViewName reads name or schema.name, the parts as in SQL: "Weird Name" in double quotes, a double quote in it
+// doubled. The schema is public when there is none.
 func ParseViewName(text string) (ViewName, error) {
 	parts, err := splitIdentifiers(text)
 	if err != nil {
 		return ViewName{}, err
 	}
 	if len(parts) > 2 {
-		return ViewName{}, strict.Want(fmt.Sprintf("the view name %s has %d parts", text, len(parts)), "write schema.name; the database is that of the connection")
+		return ViewName{}, strict.Want(fmt.Sprintf("the view name %s has %d parts", text, len(parts)),
+			"write schema.name; the database is that of the connection")
 	}
 	v := ViewName{Schema: "public", Name: parts[len(parts)-1]}
 	if len(parts) == 2 {
@@ -104,7 +110,8 @@ func splitIdentifiers(text string) ([]string, error) {
 		case rest == "":
 			return parts, nil
 		case rest[0] != '.':
-			return nil, strict.Want(fmt.Sprintf("the view name %s cannot be read", text), `write schema.name; a name with other characters in double quotes: public."Weird Name"`)
+			return nil, strict.Want(fmt.Sprintf("the view name %s cannot be read", text),
+				`write schema.name; a name with other characters in double quotes: public."Weird Name"`)
 		}
 		rest = rest[1:]
 	}
@@ -117,7 +124,8 @@ func oneIdentifier(text, rest string) (part, after string, err error) {
 			part, after = rest[:dot], rest[dot:]
 		}
 		if part != "" && !plainIdentifier.MatchString(part) {
-			return "", "", strict.Want(fmt.Sprintf("the name %s needs double quotes", part), fmt.Sprintf(`write %s as "%s" within the value, or use a-z, 0-9 and _ only`, part, part))
+			return "", "", strict.Want(fmt.Sprintf("the name %s needs double quotes", part),
+				fmt.Sprintf(`write %s as "%s" within the value, or use a-z, 0-9 and _ only`, part, part))
 		}
 		return part, after, identifier("view name", part)
 	}

@@ -118,20 +118,24 @@ func keysOf(v strict.Value, path string) []KeyInfo {
 func rules(s *Spec, d *strict.Document) {
 	engineRules(s, d)
 	if s.Serve.OrderBy != "" && len(s.Serve.Key) == 0 {
-		d.RefuseAt("serve.order_by", "order_by without a key", "add serve.key, or remove order_by: it decides which record of a key is the latest")
+		d.RefuseAt("serve.order_by", "order_by without a key",
+			"add serve.key, or remove order_by: it decides which record of a key is the latest")
 	}
 	if s.Source.OnError.SkipTombstones && len(s.Serve.Key) > 0 {
-		d.RefuseAt("source.on_error.tombstones", "tombstones are skipped, and with serve.key they delete", "remove it: the tombstone of a key deletes its row")
+		d.RefuseAt("source.on_error.tombstones", "tombstones are skipped, and with serve.key they delete",
+			"remove it: the tombstone of a key deletes its row")
 	}
 	if n := versionTable(s.Job, s.Serve.View.Name); n {
-		d.RefuseAt("serve.view", fmt.Sprintf("the name %s is kept for a version's table", s.Serve.View.Name), "give the view a name that does not begin with "+string(s.Job)+"__")
+		d.RefuseAt("serve.view", fmt.Sprintf("the name %s is kept for a version's table", s.Serve.View.Name),
+			"give the view a name that does not begin with "+string(s.Job)+"__")
 	}
 	if s.Mode == Lambda && s.Archive == nil {
 		d.RefuseAt("mode", "lambda without an archive",
 			"add archive: {location: file:///PATH}: batch generations are computed from it; or write mode: kappa")
 	}
 	if s.Replay.Source == SourceArchive && s.Archive == nil {
-		d.RefuseAt("replay.source", "replay.source: archive without an archive", "add archive: {location: file:///PATH}, or write auto or log")
+		d.RefuseAt("replay.source", "replay.source: archive without an archive",
+			"add archive: {location: file:///PATH}, or write auto or log")
 	}
 	if cause := rawColumn(s.Source); cause != "" {
 		d.RefuseAt("source.columns", cause, "declare one column of type text, bytea, json or jsonb: it takes the whole value")
@@ -140,13 +144,15 @@ func rules(s *Spec, d *strict.Document) {
 	for i, t := range s.Tests {
 		for j, g := range t.Given {
 			if g.Topic != "" && !contains(s.Source.Topics, g.Topic) {
-				d.RefuseAt(fmt.Sprintf("tests[%d].given[%d].topic", i, j), fmt.Sprintf("the job does not read topic %q", g.Topic), "name one of source.topics")
+				d.RefuseAt(fmt.Sprintf("tests[%d].given[%d].topic", i, j), fmt.Sprintf("the job does not read topic %q", g.Topic),
+					"name one of source.topics")
 			}
 		}
 	}
 	for at := range s.Replay.Offsets {
 		if topic, _ := cutPartition(at); !contains(s.Source.Topics, topic) {
-			d.RefuseAt("replay.start.offsets."+at, fmt.Sprintf("the job does not read topic %q", topic), "name a partition of a topic of source.topics, as TOPIC/PARTITION")
+			d.RefuseAt("replay.start.offsets."+at, fmt.Sprintf("the job does not read topic %q", topic),
+				"name a partition of a topic of source.topics, as TOPIC/PARTITION")
 		}
 	}
 }

@@ -78,5 +78,8 @@ const (
 
 // Verdicts lists every Verdict in the order in which they win.
 func Verdicts() []Verdict {
-	return []Verdict{Unknown, Unhealthy, Starting, BlockedByTxn, Stalled, ReplayingRanges, NotConverging, Lagging, Holding, Ready}
+	return []Verdict{
+		Unknown, Unhealthy, Starting, BlockedByTxn, Stalled, ReplayingRanges, NotConverging, Lagging,
+		Holding, Ready,
+	}
 }

@@ -33,7 +33,10 @@ func byEngine(root strict.Schema) {
 	root["required"] = without(root["required"], "query")
 	source["required"] = without(source["required"], "columns")
 	required := func(names ...any) strict.Schema { return strict.Schema{"required": names} }
-	root["if"] = strict.Schema{"required": []any{"engine"}, "properties": strict.Schema{"engine": strict.Schema{"const": string(ProgramRun)}}}
+	root["if"] = strict.Schema{
+		"required":   []any{"engine"},
+		"properties": strict.Schema{"engine": strict.Schema{"const": string(ProgramRun)}},
+	}
 	root["then"] = strict.Schema{"required": []any{"program"}, "properties": strict.Schema{"serve": required("table")}}
 	root["else"] = strict.Schema{"required": []any{"query"}, "properties": strict.Schema{"source": required("columns")}}
 }

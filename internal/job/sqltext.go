@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// normalSQL is a DuckDB text without comments and with one space between tokens, so that two texts that differ in layout
-// only are equal. It errs on the side of a difference: two texts that mean different things are never made equal.
+// normalSQL is a DuckDB text without comments and with one space between tokens, so that two texts that differ in
+// layout only are equal. It errs on the side of a difference: two texts that mean different things are never made
+// equal.
 func normalSQL(text string) string {
 	var b strings.Builder
 	s := sqlScanner{rest: text}

@@ -21,20 +21,25 @@ const (
 // startValue takes earliest, latest, a time, -30d, or {offsets: {TOPIC/PARTITION: OFFSET}}.
 func startValue(r *Replay) strict.Value {
 	offsets := map[string]int64{}
-	entries := filled("partition", strict.Named("mapping of TOPIC/PARTITION to offsets", func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
-		if _, ok := cutPartition(name); !ok {
-			d.Refuse(key, path, fmt.Sprintf("%q is not a partition", name), "write TOPIC/PARTITION, such as pageviews/0")
-			return strict.Value{}, false
-		}
-		var offset int64
-		return strict.Then(strict.Int(&offset, 0, math.MaxInt64), func(*strict.Document, string) { offsets[name] = offset }), true
-	}))
+	entries := filled("partition", strict.Named("mapping of TOPIC/PARTITION to offsets",
+		func(d *strict.Document, name, path string, key *yaml.Node) (strict.Value, bool) {
+			if _, ok := cutPartition(name); !ok {
+				d.Refuse(key, path, fmt.Sprintf("%q is not a partition", name), "write TOPIC/PARTITION, such as pageviews/0")
+				return strict.Value{}, false
+			}
+			var offset int64
+			return strict.Then(strict.Int(&offset, 0, math.MaxInt64), func(*strict.Document, string) { offsets[name] = offset }),
+				true
+		}))
 	entries.Schema["additionalProperties"] = strict.Schema{"type": "integer", "minimum": 0}
 	return strict.Either(
 		strict.Written("start point", &r.Start, parseStart),
-		strict.Mapping(strict.Key{Name: "offsets", Required: true, Value: strict.Then(entries, func(*strict.Document, string) {
-			r.Start, r.Offsets = StartOffsets, offsets
-		})}),
+		strict.Mapping(strict.Key{
+			Name: "offsets", Required: true,
+			Value: strict.Then(entries, func(*strict.Document, string) {
+				r.Start, r.Offsets = StartOffsets, offsets
+			}),
+		}),
 	)
 }
 
@@ -52,7 +57,8 @@ func parseStart(text string) (string, error) {
 			return t.UTC().Format(time.RFC3339Nano), nil
 		}
 	}
-	return "", strict.Want(fmt.Sprintf("%q is not a start point", text), "write earliest, latest, a time (2026-01-31T00:00:00Z), a duration back (-30d), or {offsets: {TOPIC/PARTITION: OFFSET}}")
+	return "", strict.Want(fmt.Sprintf("%q is not a start point", text),
+		"write earliest, latest, a time (2026-01-31T00:00:00Z), a duration back (-30d), or {offsets: {TOPIC/PARTITION: OFFSET}}")
 }
 
 // StartTime is the moment that a start point by time means, seen from now; false for the other start points.

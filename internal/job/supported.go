@@ -10,7 +10,8 @@ func (s *Spec) Supported() error {
 	switch s.Source.Format {
 	case "json", "csv", "raw":
 	default:
-		later("source.format", "the format "+s.Source.Format, "write the records as JSON objects and format: json, or use csv or raw")
+		later("source.format", "the format "+s.Source.Format,
+			"write the records as JSON objects and format: json, or use csv or raw")
 	}
 	if len(ps) == 0 {
 		return nil

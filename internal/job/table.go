@@ -44,7 +44,8 @@ func (s *Spec) withServed(l Layout) (Layout, error) {
 	for i, index := range l.Indexes {
 		for _, name := range index {
 			if !contains(names, name) {
-				ps = append(ps, s.Problem(fmt.Sprintf("serve.indexes[%d]", i), "", fmt.Sprintf("%q is not a column of serve.table", name),
+				ps = append(ps, s.Problem(fmt.Sprintf("serve.indexes[%d]", i), "",
+					fmt.Sprintf("%q is not a column of serve.table", name),
 					"name columns of serve.table: "+strings.Join(names, ", ")))
 			}
 		}
@@ -70,8 +71,8 @@ func storedType(pg string) string {
 	return pg
 }
 
-// tableParser reads CREATE TABLE $table (…) with columns, NOT NULL and one PRIMARY KEY, and nothing else: agents make the
-// table with rights of their own, so a definition may hold no expression.
+// tableParser reads CREATE TABLE $table (…) with columns, NOT NULL and one PRIMARY KEY, and nothing else: agents make
+// the table with rights of their own, so a definition may hold no expression.
 type tableParser struct {
 	scan sqlScanner
 	text string
@@ -130,7 +131,8 @@ func (p *tableParser) name() (string, bool) {
 		return "", p.refuse(fmt.Sprintf("%q is no column name", p.tok), tableForm)
 	}
 	if name, err := columnName(t); err != nil || strings.HasPrefix(t, "_") {
-		return "", p.refuse(fmt.Sprintf("%q cannot be the name of a column here", t), "write letters, digits and _, beginning with a letter")
+		return "", p.refuse(fmt.Sprintf("%q cannot be the name of a column here", t),
+			"write letters, digits and _, beginning with a letter")
 	} else if name != t {
 		return "", p.refuse(fmt.Sprintf("%q cannot be the name of a column here", t), "write "+name)
 	}
@@ -221,7 +223,8 @@ func (p *tableParser) column() bool {
 		return p.refuse(fmt.Sprintf("column %q occurs twice", name), "keep one of the two")
 	}
 	at, words := p.at, []string(nil)
-	for depth := 0; p.tok != "" && (depth > 0 || !p.is(",") && !p.is(")") && !p.is("NOT") && !p.is("PRIMARY")); p.advance() {
+	for depth := 0; p.tok != "" && (depth > 0 || !p.is(",") && !p.is(")") && !p.is("NOT") &&
+		!p.is("PRIMARY")); p.advance() {
 		switch p.tok {
 		case "(":
 			depth++
@@ -233,7 +236,8 @@ func (p *tableParser) column() bool {
 	typ, err := ParseType(strings.Join(words, " "))
 	if err != nil {
 		p.at = at
-		return p.refuse(fmt.Sprintf("column %q: %v", name, err), "give NAME TYPE [NOT NULL], of the types of source.columns (docs/job-file.md)")
+		return p.refuse(fmt.Sprintf("column %q: %v", name, err),
+			"give NAME TYPE [NOT NULL], of the types of source.columns (docs/job-file.md)")
 	}
 	p.columns = append(p.columns, Column{Name: name, Type: typ})
 	for {

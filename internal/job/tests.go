@@ -59,15 +59,18 @@ func rowList(to *[]map[string]any) strict.Value {
 	*to = []map[string]any{}
 	return strict.Each(func() strict.Value {
 		schema := strict.Schema{"type": "object", "title": "row"}
-		return strict.Value{Type: "mapping of column names to values", Schema: schema, Read: func(d *strict.Document, n *yaml.Node, path string) {
-			if n.Kind != yaml.MappingNode {
-				d.Refuse(n, path, "want a row", "write it as {column: value, …}")
-				return
-			}
-			if row, ok := anyValue(d, n, path).(map[string]any); ok {
-				*to = append(*to, row)
-			}
-		}}
+		return strict.Value{
+			Type: "mapping of column names to values", Schema: schema,
+			Read: func(d *strict.Document, n *yaml.Node, path string) {
+				if n.Kind != yaml.MappingNode {
+					d.Refuse(n, path, "want a row", "write it as {column: value, …}")
+					return
+				}
+				if row, ok := anyValue(d, n, path).(map[string]any); ok {
+					*to = append(*to, row)
+				}
+			},
+		}
 	})
 }
 
@@ -97,7 +100,8 @@ func anyValue(d *strict.Document, n *yaml.Node, path string) any {
 	case "!!int", "!!float":
 		var number json.Number
 		if json.Unmarshal([]byte(n.Value), &number) != nil || number.String() != n.Value {
-			d.Refuse(n, path, "the number "+n.Value+" is not written as in JSON", "write plain decimal digits, or put it in quotes")
+			d.Refuse(n, path, "the number "+n.Value+" is not written as in JSON",
+				"write plain decimal digits, or put it in quotes")
 			return nil
 		}
 		return number

@@ -47,7 +47,8 @@ func ParseDuration(text string) (time.Duration, error) {
 	return total + d, nil
 }
 
-// FormatDuration writes a duration so that ParseDuration reads it back: whole days as 7d, without zero parts at the end.
+// FormatDuration writes a duration so that ParseDuration reads it back: whole days as 7d, without zero parts at the
+// end.
 func FormatDuration(d time.Duration) string {
 	if d >= day && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"

@@ -43,8 +43,8 @@ func (r Ref) Adopted() bool { return r.Number == 0 }
 // Table is the name of the version's table, without schema: pageviews__v7.
 func (r Ref) Table() string { return string(r.Job) + "__" + r.Number.String() }
 
-// Batch is the name of the batch table of a version of mode lambda, without schema: pageviews__v7_batch. It is partitioned
-// by generation.
+// Batch is the name of the batch table of a version of mode lambda, without schema: pageviews__v7_batch. It is
+// partitioned by generation.
 func (r Ref) Batch() string { return r.Table() + "_batch" }
 
 // Member is the name of the partition of Batch that holds a generation, without schema: pageviews__v7_g3.
@@ -53,7 +53,8 @@ func (r Ref) Member(generation int) string { return r.Table() + "_g" + strconv.I
 // Pointer is the name of the table of one row that names the live generation, without schema: pageviews__v7_gen.
 func (r Ref) Pointer() string { return r.Table() + "_gen" }
 
-// Known is the name of the function that returns the newest generation in the batch table, without schema: pageviews__v7_known.
+// Known is the name of the function that returns the newest generation in the batch table, without schema:
+// pageviews__v7_known.
 func (r Ref) Known() string { return r.Table() + "_known" }
 
 // StagingOf is the name of the staging table of a generation that is built, without schema: pageviews__v7_g3_staging.
@@ -62,8 +63,8 @@ func (r Ref) StagingOf(generation int) string { return r.Member(generation) + "_
 // Staging is the name of the version's staging table, without schema.
 func (r Ref) Staging() string { return r.Table() + "_staging" }
 
-// Group is the consumer group id that carries the version's advisory offsets. of is the identity of its control schema: a copy of
-// the database has groups of its own.
+// Group is the consumer group id that carries the version's advisory offsets. of is the identity of its control schema:
+// a copy of the database has groups of its own.
 func (r Ref) Group(of string) string {
 	return "kappactl." + string(r.Job) + "." + r.Number.String() + "." + of
 }
@@ -75,8 +76,8 @@ type Version struct {
 	Layout Layout
 }
 
-// Tables are the names of the relations behind the serving view, without schema: the version's table first, then, of mode
-// lambda, the batch table and the pointer.
+// Tables are the names of the relations behind the serving view, without schema: the version's table first, then, of
+// mode lambda, the batch table and the pointer.
 func (v Version) Tables() []string {
 	if v.Layout.Lambda {
 		return []string{v.Table(), v.Batch(), v.Pointer()}
@@ -92,7 +93,8 @@ func (v Version) Filled() []string {
 	return v.Tables()
 }
 
-// Replayed is the name of the table that the version's replay fills, without schema: its table or, of mode lambda, generation 0.
+// Replayed is the name of the table that the version's replay fills, without schema: its table or, of mode lambda,
+// generation 0.
 func (v Version) Replayed() string {
 	if v.Layout.Lambda {
 		return v.Member(0)
@@ -149,7 +151,8 @@ type Range struct {
 	To   int64 `json:"to"`
 }
 
-// Len is the number of offsets, which is not a number of records: transaction markers, aborted and compacted records leave holes.
+// Len is the number of offsets, which is not a number of records: transaction markers, aborted and compacted records
+// leave holes.
 func (r Range) Len() int64 { return max(0, r.To-r.From) }
 
 func (r Range) String() string { return fmt.Sprintf("[%d,%d)", r.From, r.To) }

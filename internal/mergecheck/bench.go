@@ -122,7 +122,8 @@ func (b *Bench) stage(ctx context.Context, segment int, rows []Row) error {
 		return nil
 	}
 	names, types := b.version.Layout.StagedColumns()
-	into, from, params, aliases := []string{pg.Ident(b.deps.StagingColumn)}, []string{fmt.Sprint(segment)}, []string{}, []string{}
+	into, from, params, aliases := []string{pg.Ident(b.deps.StagingColumn)}, []string{fmt.Sprint(segment)}, []string{},
+		[]string{}
 	for i := range names {
 		into = append(into, pg.Ident(names[i]))
 		from = append(from, fmt.Sprintf("a.c%d::%s", i, types[i]))

@@ -32,5 +32,6 @@ func (tracer) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQuery
 // TraceQueryEnd logs it.
 func (t tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryEndData) {
 	s, _ := ctx.Value(statementKey{}).(statement)
-	t.log.Debug("statement", "sql", strings.ToValidUTF8(s.sql, ""), "took", time.Since(s.begun), "rows", d.CommandTag.RowsAffected(), "error", d.Err)
+	t.log.Debug("statement", "sql", strings.ToValidUTF8(s.sql, ""), "took", time.Since(s.begun), "rows",
+		d.CommandTag.RowsAffected(), "error", d.Err)
 }

@@ -26,7 +26,8 @@ type Steps interface {
 // Positions are taken over, kept and given up by a Runner; implemented by speedlayer.Direct.
 type Positions interface {
 	// Take gives owner a share of a version's positions under a claim that fences every earlier owner of them.
-	Take(ctx context.Context, pool *pg.Pool, ref job.Ref, owner string, lease time.Duration, share, of int) (int64, []job.Owned, error)
+	Take(ctx context.Context, pool *pg.Pool, ref job.Ref, owner string, lease time.Duration, share, of int) (int64,
+		[]job.Owned, error)
 	// Keep prolongs the lease and returns how many positions the claim still holds.
 	Keep(ctx context.Context, db pg.DB, ref job.Ref, owner string, claim int64, lease time.Duration) (int, error)
 	Free(ctx context.Context, db pg.DB, ref job.Ref, owner string, claim int64) error

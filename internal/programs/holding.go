@@ -155,7 +155,8 @@ func (h *holding) places(ctx context.Context, i *item) error {
 	return nil
 }
 
-// watch looks after a running process until it ends by itself, which is no reason, or until there is a reason to stop it.
+// watch looks after a running process until it ends by itself, which is no reason, or until there is a reason to stop
+// it.
 func (h *holding) watch(ctx context.Context, was *item, p *process) (why string, err error) {
 	tick := time.NewTicker(h.config.Look)
 	defer tick.Stop()
@@ -283,7 +284,8 @@ func (h *holding) ended(ctx context.Context, i *item, how, words string) error {
 	last := strings.ReplaceAll(words, "\n", " | ")
 	if n >= loopEnds {
 		err := h.Positions.Fault(ctx, h.Pool, i.ref, h.Agent, h.claim, job.Partition{}, job.Fault{
-			Kind: job.FaultProgram, Detail: fmt.Sprintf("%d times within %s, the last time with %s: %s", n, job.FormatDuration(loopWithin), how, last),
+			Kind: job.FaultProgram, Detail: fmt.Sprintf("%d times within %s, the last time with %s: %s", n,
+				job.FormatDuration(loopWithin), how, last),
 		})
 		if err != nil {
 			return err

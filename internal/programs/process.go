@@ -31,7 +31,8 @@ type process struct {
 	lines []string // the last of its standard error; guarded by mu
 }
 
-// start runs a command as a process group of its own, in a working folder, with nothing of this process but what env has.
+// start runs a command as a process group of its own, in a working folder, with nothing of this process but what env
+// has.
 func start(command, env []string, dir string, log *slog.Logger, now time.Time) (*process, error) {
 	p := &process{began: now, done: make(chan struct{})}
 	p.cmd = exec.Command(command[0], command[1:]...) //nolint:gosec // the agent's settings allow it

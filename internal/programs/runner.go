@@ -40,7 +40,8 @@ type Config struct {
 	Most    time.Duration            // the longest pause, default 1 min
 }
 
-// A program that ends loopEnds times within loopWithin is unhealthy. One that runs for settled is not ending again and again.
+// A program that ends loopEnds times within loopWithin is unhealthy. One that runs for settled is not ending again and
+// again.
 const (
 	loopEnds   = 10
 	loopWithin = 10 * time.Minute

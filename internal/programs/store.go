@@ -100,7 +100,8 @@ func (i *item) replaying() bool { return i.phase == job.Replaying || i.phase == 
 func look(ctx context.Context, db pg.DB, id int64) (*item, error) {
 	var out item
 	var spec string
-	err := db.QueryRow(ctx, sqlLook, pgx.NamedArgs{"id": id}).Scan((*string)(&out.ref.Job), (*int)(&out.ref.Number), &out.instance, &out.claim,
+	err := db.QueryRow(ctx, sqlLook, pgx.NamedArgs{"id": id}).Scan((*string)(&out.ref.Job), (*int)(&out.ref.Number),
+		&out.instance, &out.claim,
 		&out.owner, (*string)(&out.phase), &spec, &out.wanted, &out.schema)
 	if err != nil {
 		return nil, fmt.Errorf("read instance %d: %w", id, err)
@@ -121,7 +122,9 @@ func look(ctx context.Context, db pg.DB, id int64) (*item, error) {
 }
 
 // noteEnd notes how a process ended and returns how often that happened within the given time.
-func noteEnd(ctx context.Context, db pg.DB, id, claim int64, how, words string, within time.Duration) (n int, err error) {
+func noteEnd(ctx context.Context, db pg.DB, id, claim int64, how, words string, within time.Duration) (n int,
+	err error,
+) {
 	args := pgx.NamedArgs{"id": id, "claim": claim, "how": how, "words": words, "within": pg.Interval(within)}
 	if err := db.QueryRow(ctx, sqlEnded, args).Scan(&n); err != nil {
 		return 0, fmt.Errorf("note how instance %d ended: %w", id, err)

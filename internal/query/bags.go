@@ -50,7 +50,8 @@ func (b bag) form() *form {
 	}
 	out.finish = fmt.Sprintf("CASE WHEN (SELECT count(*) FROM jsonb_object_keys({__counts})) BETWEEN %d AND %d%s THEN %s END",
 		first, b.limit, finite, b.finish())
-	out.oracle = fmt.Sprintf("CASE WHEN count(DISTINCT %s) BETWEEN %d AND %d%s THEN %s END", text, first, b.limit, once, b.once())
+	out.oracle = fmt.Sprintf("CASE WHEN count(DISTINCT %s) BETWEEN %d AND %d%s THEN %s END", text, first, b.limit, once,
+		b.once())
 	out.listed = true
 	out.approx = b.function == "entropy" || b.continuous() && !decimal(b.duck)
 	return out
@@ -194,7 +195,8 @@ func (b bag) ordered(v string) string {
 
 // ranks adds to each entry the number of values up to it and of all.
 func (b bag) ranks(entries string) string {
-	return "(SELECT r.v, sum(r.c) OVER (ORDER BY " + b.ordered("r.v") + ") AS upto, sum(r.c) OVER () AS n FROM (" + entries +
+	return "(SELECT r.v, sum(r.c) OVER (ORDER BY " + b.ordered("r.v") + ") AS upto, sum(r.c) OVER () AS n FROM (" +
+		entries +
 		") AS r) AS u"
 }
 

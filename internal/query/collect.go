@@ -67,8 +67,9 @@ func (c *compiler) constantOf(ctx context.Context, e tree) (v value, ok bool, er
 	if err != nil {
 		return value{}, false, err
 	}
-	rows, err := c.session.texts(ctx, "SELECT coalesce(CAST(v AS VARCHAR), ''), CASE WHEN v IS NULL THEN '' ELSE typeof(v) END FROM ("+
-		text+") AS q (v)")
+	rows, err := c.session.texts(ctx,
+		"SELECT coalesce(CAST(v AS VARCHAR), ''), CASE WHEN v IS NULL THEN '' ELSE typeof(v) END FROM ("+
+			text+") AS q (v)")
 	if err != nil || len(rows) != 1 || rows[0][1] == "" {
 		return value{}, false, nil //nolint:nilerr // bind reports the error with its place
 	}
@@ -231,8 +232,9 @@ func single(duck string) bool {
 // kept refuses values that JSON cannot hold as they are.
 func (c *compiler) kept(it item, l listing) listing {
 	if l.nested() && (strings.Contains(l.duck, "BLOB") || strings.HasPrefix(l.duck, "MAP(")) {
-		c.refused.add(it.at, named(it.name, it.node.function()+"() does not keep "+l.duck), "take the fields out that you need, "+
-			"or cast it to VARCHAR")
+		c.refused.add(it.at, named(it.name, it.node.function()+"() does not keep "+l.duck),
+			"take the fields out that you need, "+
+				"or cast it to VARCHAR")
 	}
 	return l
 }

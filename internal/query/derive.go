@@ -97,7 +97,10 @@ func (c *compiler) states(ctx context.Context) ([]*state, error) {
 			sig := string(p.merge) + p.order + value.signature(relation)
 			s := known[sig]
 			if s == nil {
-				s = &state{name: it.name, value: value, merge: p.merge, with: p.with, place: p.place, limit: p.limit, order: p.order, of: it}
+				s = &state{
+					name: it.name, value: value, merge: p.merge, with: p.with, place: p.place, limit: p.limit,
+					order: p.order, of: it,
+				}
 				if p.suffix != "" {
 					s.name = free.stored(it.name, p.suffix, i+1)
 				}

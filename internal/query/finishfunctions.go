@@ -136,7 +136,8 @@ func doubleFunction(name string, args []term, out term) (term, error) {
 		out.size = span{-18, 4}
 		return out, nil
 	case name == "exp":
-		body := "CASE WHEN %[1]s = 'NaN'::double precision THEN %[1]s WHEN %[1]s > 690 THEN " + infinity + " WHEN %[1]s < -690 THEN 0 ELSE exp(%[1]s) END"
+		body := "CASE WHEN %[1]s = 'NaN'::double precision THEN %[1]s WHEN %[1]s > 690 THEN " + infinity +
+			" WHEN %[1]s < -690 THEN 0 ELSE exp(%[1]s) END"
 		out.pg = let([]string{x.pg}, func(n []string) string { return fmt.Sprintf(body, n[0]) })
 		out.duck, out.approx = fmt.Sprintf(body, "("+x.duck+")"), true
 		return out, nil

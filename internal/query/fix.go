@@ -18,9 +18,10 @@ type Fixed struct {
 // fixedMax is the distinct_max that Fix adds.
 const fixedMax = 1000
 
-// Fix returns the query of spec with everything written out that Compile changed or assumed: the columns of a star, names
-// of columns, the first row of a key as an aggregation, unnest in FROM as a subquery, no ORDER BY that changes nothing.
-// It adds distinct_max if the query needs it. Like Compile it returns job.Problems for a query that is refused.
+// Fix returns the query of spec with everything written out that Compile changed or assumed: the columns of a star,
+// names of columns, the first row of a key as an aggregation, unnest in FROM as a subquery, no ORDER BY that changes
+// nothing. It adds distinct_max if the query needs it. Like Compile it returns job.Problems for a query that is
+// refused.
 func Fix(ctx context.Context, spec *job.Spec) (_ Fixed, err error) {
 	session, err := Open(ctx, Config{Memory: compileMemory, plain: true})
 	if err != nil {
@@ -75,7 +76,10 @@ func lines(text string) string {
 			depth++
 		case b == ')':
 			depth--
-		case b == ' ' && depth == 0 && slices.ContainsFunc([]string{"FROM ", "WHERE ", "GROUP BY ", "HAVING ", "ORDER BY ", "LIMIT "},
+		case b == ' ' && depth == 0 && slices.ContainsFunc([]string{
+			"FROM ", "WHERE ", "GROUP BY ", "HAVING ", "ORDER BY ",
+			"LIMIT ",
+		},
 			func(word string) bool { return strings.HasPrefix(text[i+1:], word) }):
 			out.WriteByte('\n')
 			continue

@@ -44,7 +44,8 @@ func (c *compiler) takeSets(ctx context.Context, of []tree) error {
 	}
 	e := fill(statements[0].child("node").list("select_list")[0], with)
 	c.unselected = append(c.unselected, item{
-		name: hiddenName("grouping", 0), node: e, at: firstPlace(groupClause(c.node)), key: true, hidden: true, grouping: true,
+		name: hiddenName("grouping", 0), node: e, at: firstPlace(groupClause(c.node)), key: true, hidden: true,
+		grouping: true,
 	})
 	return nil
 }

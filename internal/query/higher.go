@@ -10,8 +10,8 @@ func higher(function string) bool {
 	return function == "skewness" || function == "kurtosis" || function == "kurtosis_pop"
 }
 
-// higherForm returns the form of skewness and kurtosis over whole numbers and decimals: exact sums of powers. It returns
-// nil for other types.
+// higherForm returns the form of skewness and kurtosis over whole numbers and decimals: exact sums of powers. It
+// returns nil for other types.
 func higherForm(function string, of []fixed) *form {
 	if len(of) != 1 || of[0].digits > 19 {
 		return nil
@@ -36,7 +36,8 @@ func higherForm(function string, of []fixed) *form {
 	double := func(text string) string { return count(text) + "::double precision" }
 	if function == "skewness" {
 		out.finish = fmt.Sprintf("CASE WHEN {__n} > 2 THEN CASE WHEN %s = 0 THEN 'NaN'::double precision ELSE %s / "+
-			"(%s * sqrt(%[3]s)) * sqrt((%[4]s)::double precision) / ({__n} - 2) END END", count(second), double(third), double(second),
+			"(%s * sqrt(%[3]s)) * sqrt((%[4]s)::double precision) / ({__n} - 2) END END", count(second), double(third),
+			double(second),
 			"{__n} * ({__n} - 1)")
 	} else {
 		out.parts = append(out.parts, part{
@@ -54,8 +55,8 @@ func higherForm(function string, of []fixed) *form {
 	return out
 }
 
-// higherOracle computes the same in doubles around the mean. DuckDB's own functions lose digits of values that lie close
-// together.
+// higherOracle computes the same in doubles around the mean. DuckDB's own functions lose digits of values that lie
+// close together.
 func higherOracle(function string) string {
 	mean := func(power int) string {
 		return fmt.Sprintf("list_avg(list_transform(s.l, lambda v: pow(v - s.m, %d)))", power)

@@ -144,7 +144,8 @@ func (c *compiler) takeCall(e tree, name string) *call {
 	out := &call{function: function, node: e, form: formOf(function)}
 	withinGroup(e, out)
 	out.distinct = e.flag("distinct") && distinctFunction(function) && len(e.list("children")) > 0
-	c.wantsMax = c.wantsMax || c.spec.DistinctMax == 0 && (out.distinct || function == "histogram" || keepsValues(function))
+	c.wantsMax = c.wantsMax || c.spec.DistinctMax == 0 &&
+		(out.distinct || function == "histogram" || keepsValues(function))
 	switch {
 	case c.spec.DistinctMax > 0:
 	case out.distinct:

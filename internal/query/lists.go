@@ -6,8 +6,8 @@ import (
 )
 
 // listing is a call of an aggregate that keeps the first values of an order, up to limit. The state is a sorted JSON
-// list of entries; an entry is a list of texts in PostgreSQL's syntax: the terms of the order, the place in the log, the
-// value.
+// list of entries; an entry is a list of texts in PostgreSQL's syntax: the terms of the order, the place in the log,
+// the value.
 type listing struct {
 	value, duck string // DuckDB text and type of the value
 	orders      []listOrder
@@ -70,7 +70,8 @@ func (l listing) terms() (entry, order []string) {
 		if l.oneTopic {
 			topic = ""
 		}
-		place := fmt.Sprintf("concat_ws(' ', %s, %s%s, %s)", timeText(ident(timeAlias)), topic, partitionText(ident(placeAlias)),
+		place := fmt.Sprintf("concat_ws(' ', %s, %s%s, %s)", timeText(ident(timeAlias)), topic,
+			partitionText(ident(placeAlias)),
 			offsetText(ident(placeAlias)))
 		entry, order = append(entry, place), append(order, place+how+" NULLS LAST")
 	}

@@ -65,7 +65,8 @@ func nameOf(e tree) string {
 // inner one. It changes nothing if the query is a plain list of keys and aggregates.
 func (c *compiler) expressions(ctx context.Context, columns []outerColumn) error {
 	having, modifiers := c.node.child("having"), c.node.list("modifiers")
-	plain := having == nil && len(modifiers) == 0 && slices.ContainsFunc(c.items, func(it item) bool { return it.call != nil })
+	plain := having == nil && len(modifiers) == 0 &&
+		slices.ContainsFunc(c.items, func(it item) bool { return it.call != nil })
 	for _, col := range columns {
 		plain = plain && col.item >= 0
 	}
@@ -372,7 +373,10 @@ func (c *compiler) aggregateItem(n tree, name string) string {
 	}
 	e := n.clone()
 	e["alias"] = ""
-	it := item{name: hiddenName(n.function(), len(c.items)+1), node: e, at: placeOf(n), hidden: true, call: c.takeCall(e, name)}
+	it := item{
+		name: hiddenName(n.function(), len(c.items)+1), node: e, at: placeOf(n), hidden: true,
+		call: c.takeCall(e, name),
+	}
 	c.items = append(c.items, it)
 	return it.name
 }

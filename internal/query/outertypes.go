@@ -69,8 +69,8 @@ func (c *compiler) typeOuter(ctx context.Context) error {
 	return nil
 }
 
-// refuseDerivedKeys refuses functions of keys that are doubles: the two zeroes are one key, and a function may tell them
-// apart.
+// refuseDerivedKeys refuses functions of keys that are doubles: the two zeroes are one key, and a function may tell
+// them apart.
 func (c *compiler) refuseDerivedKeys() {
 	zeroes := slices.ContainsFunc(c.items, func(it item) bool { return it.key && !it.derived && doubles(it.duck) })
 	for _, it := range c.items {
@@ -154,8 +154,8 @@ func (c *compiler) selected(ctx context.Context, statement string, list []tree) 
 	return c.session.write(ctx, parsed[0])
 }
 
-// bindOuter returns the bound expressions: those of columns, of HAVING and of ORDER BY; nil if there are none or they do
-// not bind.
+// bindOuter returns the bound expressions: those of columns, of HAVING and of ORDER BY; nil if there are none or they
+// do not bind.
 func (c *compiler) bindOuter(ctx context.Context, columns []column) ([]tree, error) {
 	var list []tree
 	for _, col := range c.outer.columns {

@@ -60,7 +60,9 @@ func (c *compiler) unnestInFrom(ctx context.Context, node tree) error {
 }
 
 // unnested returns the subquery for a relation joined with unnest(list) AS t (column); ok is false for other joins.
-func (c *compiler) unnested(ctx context.Context, join tree, relations, columns *[]string) (from tree, ok bool, err error) {
+func (c *compiler) unnested(ctx context.Context, join tree, relations, columns *[]string) (from tree, ok bool,
+	err error,
+) {
 	left, right := join.child("left"), join.child("right")
 	function := right.child("function")
 	outer := join.text("join_type") == "LEFT"
@@ -68,7 +70,8 @@ func (c *compiler) unnested(ctx context.Context, join tree, relations, columns *
 	plain := right.kind() == "TABLE_FUNCTION" && function.function() == "unnest" && len(function.list("children")) == 1 &&
 		len(names) == 1 && right.text("with_ordinality") != "WITH_ORDINALITY" && right.child("sample") == nil &&
 		len(join.texts("using_columns")) == 0
-	crossed := join.text("ref_type") == "CROSS" && !outer || join.text("ref_type") == "REGULAR" && alwaysTrue(join.child("condition"))
+	crossed := join.text("ref_type") == "CROSS" && !outer || join.text("ref_type") == "REGULAR" &&
+		alwaysTrue(join.child("condition"))
 	if !plain || !crossed || join.text("join_type") != "INNER" && !outer {
 		return nil, false, nil
 	}
@@ -85,7 +88,8 @@ func (c *compiler) unnested(ctx context.Context, join tree, relations, columns *
 	if outer { // a list without values leaves one row
 		text = "unnest(CASE WHEN len(x) > 0 THEN x ELSE [NULL] END)"
 	}
-	statements, err := c.session.parse(ctx, fmt.Sprintf("SELECT * FROM (SELECT *, %s AS %s FROM source) AS %s", text, ident(names[0]),
+	statements, err := c.session.parse(ctx, fmt.Sprintf("SELECT * FROM (SELECT *, %s AS %s FROM source) AS %s", text,
+		ident(names[0]),
 		ident("joined")))
 	if err != nil {
 		return nil, false, fmt.Errorf("parse the form of unnest: %w", err)
@@ -149,7 +153,8 @@ func (c *compiler) expandStars(ctx context.Context) error {
 		}
 		left := e.texts("exclude_list")
 		for _, name := range columns {
-			if strings.HasPrefix(name, "_") || slices.ContainsFunc(left, func(l string) bool { return strings.EqualFold(l, name) }) {
+			if strings.HasPrefix(name, "_") || slices.ContainsFunc(left,
+				func(l string) bool { return strings.EqualFold(l, name) }) {
 				continue
 			}
 			out, shown = append(out, map[string]any(reference(name, e))), append(shown, name)

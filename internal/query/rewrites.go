@@ -38,7 +38,10 @@ func sortedLists(n tree) {
 		len(list.child("order_bys").list("orders")) > 0 {
 		return
 	}
-	order := map[string]any{"expression": cloneValue(map[string]any(arguments[0])), "type": "ORDER_DEFAULT", "null_order": "ORDER_DEFAULT"}
+	order := map[string]any{
+		"expression": cloneValue(map[string]any(arguments[0])), "type": "ORDER_DEFAULT",
+		"null_order": "ORDER_DEFAULT",
+	}
 	for _, c := range children[1:] {
 		switch word := strings.ToUpper(c.child("value").text("value")); word {
 		case "DESC", "DESCENDING":

@@ -37,8 +37,9 @@ func (c *compiler) takeRowOrder() {
 				c.rows.top.orders = append(c.rows.top.orders, rowOrder{i, direction(o)})
 			}
 		}
-		c.refused.warn(firstPlace(c.node), "the view keeps all rows, and sorts them each time it is read", "move LIMIT to the "+
-			"readers' queries if there are many rows")
+		c.refused.warn(firstPlace(c.node), "the view keeps all rows, and sorts them each time it is read",
+			"move LIMIT to the "+
+				"readers' queries if there are many rows")
 	}
 	c.reduced = c.reduced || len(c.node.list("modifiers")) > 0
 	c.node["modifiers"] = []any{}

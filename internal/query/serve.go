@@ -8,8 +8,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// serveColumns returns the columns of serve.columns. Their expressions are PostgreSQL SQL, so only the database knows their
-// types. They are exact if all columns they can read are exact.
+// serveColumns returns the columns of serve.columns. Their expressions are PostgreSQL SQL, so only the database knows
+// their types. They are exact if all columns they can read are exact.
 func (c *compiler) serveColumns(l job.Layout) []job.ViewColumn {
 	isExact, taken := true, map[string]bool{}
 	for _, v := range l.View {

@@ -28,8 +28,8 @@ func spread(function string) bool {
 }
 
 // distinctForm returns the form of an aggregate of different values, at most limit. It stores the least limit + 1
-// values, sorted; the extra one shows that there are more. The least values of a union are among the least of its parts,
-// so parts can be cut. duck is the type of the values, descending the order of a list.
+// values, sorted; the extra one shows that there are more. The least values of a union are among the least of its
+// parts, so parts can be cut. duck is the type of the values, descending the order of a list.
 func distinctForm(function string, limit int, duck, separator string, descending bool) *form {
 	out := &form{
 		stored: fmt.Sprintf("up to %d values", limit),

@@ -81,7 +81,8 @@ func AbortedBy(ref job.Ref, by string) Reason {
 	return Reason{CodeAbortedBy, Args{"version": ref.String(), "by": by}}
 }
 
-// Retired is a version that has ended; table is that of an adopted one, which stays, else empty. dropped are the tables of another one.
+// Retired is a version that has ended; table is that of an adopted one, which stays, else empty. dropped are the tables
+// of another one.
 func Retired(ref job.Ref, table string, dropped []string) Reason {
 	a := Args{"version": ref.String()}
 	if len(dropped) > 1 {

@@ -58,8 +58,8 @@ func ArchiveRebuilt(topic string, files int) Reason {
 	return Reason{CodeArchiveRebuilt, Args{"topic": topic, "files": files}}
 }
 
-// ArchiveLate is partitions of an archive of which records may be deleted, from a time on, before they are archived; nil: it is not
-// known when.
+// ArchiveLate is partitions of an archive of which records may be deleted, from a time on, before they are archived;
+// nil: it is not known when.
 func ArchiveLate(topic string, partitions []int32, from *time.Time) Reason {
 	args := ofPartitions(topic, partitions)
 	if from != nil {
@@ -87,7 +87,8 @@ func ofPartitions(topic string, partitions []int32) Args {
 	return Args{"topic": topic, "partitions": len(partitions), "which": which}
 }
 
-// ArchiveLostDeletes is a range of an archived partition that holds values whose deletes were compacted away before they were archived.
+// ArchiveLostDeletes is a range of an archived partition that holds values whose deletes were compacted away before
+// they were archived.
 func ArchiveLostDeletes(p job.Partition, r job.Range) Reason {
 	return Reason{CodeArchiveLostDeletes, Args{"partition": p.String(), "range": r.String()}}
 }

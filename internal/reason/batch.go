@@ -37,12 +37,13 @@ func batchTexts() map[Code]string {
 			`{{count .changed}} changed{{end}}{{if .accepted}}, accepted{{end}}`,
 		CodeBatchChanged: `{{count .changed}} of {{plural .compared "key" "keys"}} of ` + generation +
 			` differ from what readers see, {{percent .share}}; batch.max_changed is {{percent .limit}}`,
-		CodeBatchChecked:      generation + ` is not shown:{{lines .checks}}`,
-		CodeBatchAccepted:     generation + `, which was refused, is accepted as it is`,
-		CodeBatchUnreadable:   generation + ` cannot be computed: {{text .cause}}`,
-		CodeBatchMissing:      `{{text .at}} {{text .range}} is neither in the archive nor in the log: no generation can be computed`,
-		CodeBatchCancelled:    `the run of ` + generation + ` was cancelled{{if .by}} by {{text .by}}{{end}}`,
-		CodeBatchVoid:         generation + ` is void: generation {{text .base}}, from which it was computed, is no longer live`,
+		CodeBatchChecked:    generation + ` is not shown:{{lines .checks}}`,
+		CodeBatchAccepted:   generation + `, which was refused, is accepted as it is`,
+		CodeBatchUnreadable: generation + ` cannot be computed: {{text .cause}}`,
+		CodeBatchMissing:    `{{text .at}} {{text .range}} is neither in the archive nor in the log: no generation can be computed`,
+		CodeBatchCancelled:  `the run of ` + generation + ` was cancelled{{if .by}} by {{text .by}}{{end}}`,
+		CodeBatchVoid: generation +
+			` is void: generation {{text .base}}, from which it was computed, is no longer live`,
 		CodeBatchVersionEnded: generation + ` is given up: {{text .version}} is {{text .phase}}`,
 		CodeBatchRolledBack: generation + ` is live again instead of generation {{text .from}}` +
 			`{{if .cancelled}}; the run of generation {{text .cancelled}} is cancelled{{end}}` +
@@ -71,7 +72,8 @@ func ofGeneration(code Code, ref job.Ref, generation int, more Args) Reason {
 	return Reason{code, a}
 }
 
-// BatchStarted is a generation whose computation began: from the states of another one, or from scratch when base is nil.
+// BatchStarted is a generation whose computation began: from the states of another one, or from scratch when base is
+// nil.
 func BatchStarted(ref job.Ref, generation int, base *int) Reason {
 	if base == nil {
 		return ofGeneration(CodeBatchStarted, ref, generation, nil)
@@ -93,7 +95,8 @@ func BatchShown(ref job.Ref, generation int, compared, changed *int64, accepted 
 
 // BatchChanged is a generation that is not shown because too much of it differs from what readers see.
 func BatchChanged(ref job.Ref, generation int, compared, changed int64, share, limit float64) Reason {
-	return ofGeneration(CodeBatchChanged, ref, generation, Args{"compared": compared, "changed": changed, "share": share, "limit": limit})
+	return ofGeneration(CodeBatchChanged, ref, generation,
+		Args{"compared": compared, "changed": changed, "share": share, "limit": limit})
 }
 
 // BatchChecked is a generation that is not shown because checks of the job did not pass.
@@ -132,8 +135,8 @@ func BatchVersionEnded(ref job.Ref, generation int, phase job.Phase) Reason {
 	return ofGeneration(CodeBatchVersionEnded, ref, generation, Args{"phase": string(phase)})
 }
 
-// BatchRolledBack is a kept generation that readers see again. cancelled is the generation whose run was ended for it, or
-// nil; paused reports that the schedule is paused.
+// BatchRolledBack is a kept generation that readers see again. cancelled is the generation whose run was ended for it,
+// or nil; paused reports that the schedule is paused.
 func BatchRolledBack(ref job.Ref, generation, from int, cancelled *int, paused bool) Reason {
 	a := Args{"from": from}
 	if cancelled != nil {
@@ -182,7 +185,8 @@ func BatchRemoved(ref job.Ref, generation int) Reason {
 // BatchWaitsLocks is a step that waits for locks of other sessions; cause is PostgreSQL's message.
 func BatchWaitsLocks(cause string) Reason { return Reason{CodeBatchWaitsLocks, Args{"cause": cause}} }
 
-// BatchWaitsReaders is a generation that is not removed while sessions, standbys or replication slots hold older snapshots.
+// BatchWaitsReaders is a generation that is not removed while sessions, standbys or replication slots hold older
+// snapshots.
 func BatchWaitsReaders(readers []string) Reason {
 	return Reason{CodeBatchWaitsReaders, Args{"readers": readers}}
 }
@@ -192,7 +196,8 @@ func BatchPaused(ref job.Ref) Reason {
 	return Reason{CodeBatchPaused, Args{"version": ref.String()}}
 }
 
-// BatchHeld is a batch run, or the removal of a generation, that does not go on; generation is nil when the run has begun none.
+// BatchHeld is a batch run, or the removal of a generation, that does not go on; generation is nil when the run has
+// begun none.
 func BatchHeld(ref job.Ref, generation *int, why Reason) Reason {
 	a := Args{"version": ref.String(), "why": why}
 	if generation != nil {

@@ -60,7 +60,8 @@ func deploymentTexts() map[Code]string {
 // flipWarnings are what a person who forced a flip has to know.
 const flipWarnings = `{{if .behind}}` + "\n" + `warning: {{text .version}} was not up to date: {{text .behind}}; ` +
 	`readers miss newer results until it has caught up{{end}}` +
-	`{{if .readers}}` + "\n" + `warning: did not wait for {{plural .ignored "reader" "readers"}} with a snapshot older than the flip; ` +
+	`{{if .readers}}` + "\n" +
+	`warning: did not wait for {{plural .ignored "reader" "readers"}} with a snapshot older than the flip; ` +
 	`those transactions may see values go backwards:{{lines .readers}}{{end}}`
 
 // StagedAsAsked is a deployment that stops after staging.

@@ -140,7 +140,10 @@ func ABHarm(control string) Reason { return Reason{CodeABHarm, Args{"control": c
 
 // ABWon is an arm that is better than the control, with the interval of the difference.
 func ABWon(version string, difference, lo, hi float64) Reason {
-	return Reason{CodeABWon, Args{"version": version, "difference": digits4(difference), "lo": digits4(lo), "hi": digits4(hi)}}
+	return Reason{CodeABWon, Args{
+		"version": version, "difference": digits4(difference), "lo": digits4(lo),
+		"hi": digits4(hi),
+	}}
 }
 
 // ABBest is an arm that is most probably the best.

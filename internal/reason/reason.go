@@ -41,8 +41,8 @@ func (r Reason) Is(codes ...Code) bool {
 	return false
 }
 
-// Key identifies what the reason is about, as long as it is about the same: its code, the names among its arguments, and
-// the keys of the reasons nested in it, without amounts and times.
+// Key identifies what the reason is about, as long as it is about the same: its code, the names among its arguments,
+// and the keys of the reasons nested in it, without amounts and times.
 func (r Reason) Key() string {
 	key := string(r.Code)
 	for _, name := range []string{"agent", "topic", "at", "table", "pid", "columns", "hook", "verdict"} {
@@ -166,8 +166,10 @@ const (
 // subjects are the texts by subject.
 func subjects() []map[Code]string {
 	return []map[Code]string{
-		generalTexts(), verdictTexts(), troubleTexts(), faultTexts(), coverageTexts(), warningTexts(), deploymentTexts(), checkTexts(),
-		eventTexts(), archiveTexts(), batchTexts(), experimentTexts(), judgeTexts(), scheduleTexts(), actTexts(), refusalTexts(), stageRefusalTexts(),
+		generalTexts(), verdictTexts(), troubleTexts(), faultTexts(), coverageTexts(), warningTexts(), deploymentTexts(),
+		checkTexts(),
+		eventTexts(), archiveTexts(), batchTexts(), experimentTexts(), judgeTexts(), scheduleTexts(), actTexts(),
+		refusalTexts(), stageRefusalTexts(),
 		tryTexts(),
 	}
 }

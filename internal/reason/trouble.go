@@ -61,7 +61,8 @@ func CommitFails(agent, cause string) Reason { return troubleOn(CodeCommitFails,
 // CommitRefused is CommitFails of one partition, named topic/partition; others may go on.
 func CommitRefused(agent, at, cause string) Reason { return CommitFails(agent, cause).with("at", at) }
 
-// ProgramFails is a program that ended although nothing had asked it to, with the last lines that it wrote to its standard error.
+// ProgramFails is a program that ended although nothing had asked it to, with the last lines that it wrote to its
+// standard error.
 func ProgramFails(agent string, instance int, how, words string) Reason {
 	return Reason{CodeProgramFails, Args{"agent": agent, "instance": strconv.Itoa(instance), "how": how, "words": words}}
 }

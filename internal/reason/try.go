@@ -58,8 +58,8 @@ func LockNotGranted(kind string, relation job.ViewName, limit time.Duration, hol
 // BarrierEnded is a barrier that ended before the flip.
 func BarrierEnded() Reason { return Reason{Code: CodeBarrierEnded} }
 
-// OlderSnapshots is readers with a snapshot older than the flip; all is false when some may be newer, because the right to
-// see when transactions began is missing.
+// OlderSnapshots is readers with a snapshot older than the flip; all is false when some may be newer, because the right
+// to see when transactions began is missing.
 func OlderSnapshots(readers []string, all bool) Reason {
 	return Reason{CodeOlderSnapshots, Args{"readers": readers, "all": all}}
 }

@@ -185,14 +185,16 @@ func WithinLimits(partitions int) Reason {
 // DeadLetters is a version with more dead letters than on_error allows; limit is a share.
 func DeadLetters(ref job.Ref, dead, records int64, share, limit float64) Reason {
 	return Reason{CodeDeadLetters, Args{
-		"job": string(ref.Job), "version": ref.Number.String(), "dead": dead, "records": records, "share": share, "limit": limit,
+		"job": string(ref.Job), "version": ref.Number.String(), "dead": dead, "records": records, "share": share,
+		"limit": limit,
 	}}
 }
 
 // MoreDeadLetters is a candidate with a larger share of dead letters than live.
 func MoreDeadLetters(ref job.Ref, dead, records int64, share, live float64) Reason {
 	return Reason{CodeMoreDeadLetters, Args{
-		"job": string(ref.Job), "version": ref.Number.String(), "dead": dead, "records": records, "share": share, "live": live,
+		"job": string(ref.Job), "version": ref.Number.String(), "dead": dead, "records": records, "share": share,
+		"live": live,
 	}}
 }
 

@@ -156,7 +156,10 @@ func (p *plot) draw(c abtest.Course, values [][]float64, lo, hi float64, words f
 			command = "L"
 		}
 		if path.Len() > 0 {
-			p.Lines = append(p.Lines, plotLine{Version: c.Arms[i].Version, Class: armClass(i), Path: path.String(), Last: words(arm[len(arm)-1])})
+			p.Lines = append(p.Lines, plotLine{
+				Version: c.Arms[i].Version, Class: armClass(i), Path: path.String(),
+				Last: words(arm[len(arm)-1]),
+			})
 		}
 	}
 	span := c.End().Sub(c.StartedAt)

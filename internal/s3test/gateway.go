@@ -46,7 +46,8 @@ var shared struct {
 	err     error
 }
 
-// Start returns the gateway of this test run, or of this process. It skips the test on a developer's machine that cannot build it.
+// Start returns the gateway of this test run, or of this process. It skips the test on a developer's machine that
+// cannot build it.
 func Start(t testing.TB) *Gateway {
 	t.Helper()
 	if endpoint, folder, ok := strings.Cut(os.Getenv(Variable), " "); ok {
@@ -117,7 +118,8 @@ func Launch() (*Gateway, error) {
 		return nil, err
 	}
 	// The shell ends the gateway when this process does: its end of the pipe closes then.
-	cmd := exec.Command("sh", "-c", `"$@" </dev/null & pid=$!; read -r _; kill -9 $pid; rm -rf "$FOLDER"`, "sh", program, "--port", address,
+	cmd := exec.Command("sh", "-c", `"$@" </dev/null & pid=$!; read -r _; kill -9 $pid; rm -rf "$FOLDER"`, "sh", program,
+		"--port", address,
 		"--region", Region, "--virtual-domain", Domain, "--health", "/health", "--quiet", "--keep-alive", "posix", folder)
 	cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+Secret, "FOLDER="+folder)
 	stdin, err := cmd.StdinPipe()

@@ -75,7 +75,8 @@ func (p *Proxy) serve(forward http.Handler, w http.ResponseWriter, r *http.Reque
 		panic(http.ErrAbortHandler)
 	case Busy:
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, `<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>`)
+		_, _ = io.WriteString(w,
+			`<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>`)
 	case Hang:
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// HostStyle starts a TLS server before a gateway with a certificate for https://BUCKET.s3.test, and returns the address of an HTTP proxy that
-// connects every name to it: these names are in no DNS. hosts is called for each name that a client asks the proxy for.
+// HostStyle starts a TLS server before a gateway with a certificate for https://BUCKET.s3.test, and returns the address
+// of an HTTP proxy that connects every name to it: these names are in no DNS. hosts is called for each name that a
+// client asks the proxy for.
 func HostStyle(t testing.TB, g *Gateway, certificate tls.Certificate, hosts func(name string)) (proxy string) {
 	t.Helper()
 	to, err := url.Parse(g.Endpoint)

@@ -19,9 +19,12 @@ type Stretch struct {
 	AtEnd     bool  // nothing more was there when the read began
 }
 
-// Follow reads up to n committed records of a topic from the offsets on, an equal share from each partition. A partition without an offset
-// is read from its first record that is not older than since. Offsets that retention has passed go on at the first record that is left.
-func Follow(ctx context.Context, c kafka.Config, admin *kafka.Admin, topic string, next map[int32]int64, since time.Time, n int, now func() time.Time) ([]Stretch, error) {
+// Follow reads up to n committed records of a topic from the offsets on, an equal share from each partition. A
+// partition without an offset is read from its first record that is not older than since. Offsets that retention has
+// passed go on at the first record that is left.
+func Follow(ctx context.Context, c kafka.Config, admin *kafka.Admin, topic string, next map[int32]int64,
+	since time.Time, n int, now func() time.Time,
+) ([]Stretch, error) {
 	facts, err := admin.Offsets(ctx, []string{topic})
 	if err != nil {
 		return nil, fmt.Errorf("read the offsets of %s: %w", topic, err)
@@ -44,7 +47,10 @@ func Follow(ctx context.Context, c kafka.Config, admin *kafka.Admin, topic strin
 			from = first[f.ID]
 		}
 		from = max(from, f.Start)
-		ranges[i] = job.Frozen{Partition: f.Partition, Range: job.Range{From: from, To: max(from, f.LastStable)}, LeaderEpoch: f.LeaderEpoch}
+		ranges[i] = job.Frozen{
+			Partition: f.Partition, Range: job.Range{From: from, To: max(from, f.LastStable)},
+			LeaderEpoch: f.LeaderEpoch,
+		}
 	}
 	reader, err := NewReader(c, now)
 	if err != nil {

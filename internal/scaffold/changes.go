@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// envelope finds the place of Debezium's envelopes in the records: at the top, or below payload. It is nil if the records
-// are something else.
+// envelope finds the place of Debezium's envelopes in the records: at the top, or below payload. It is nil if the
+// records are something else.
 func envelope(root *node) *node {
 	for _, n := range []*node{root, root.index["payload"]} {
-		if n == nil || n.index["op"] == nil || n.index["before"] == nil || n.index["after"] == nil || n.index["source"] == nil {
+		if n == nil || n.index["op"] == nil || n.index["before"] == nil || n.index["after"] == nil ||
+			n.index["source"] == nil {
 			continue
 		}
 		op, before, after := n.index["op"], n.index["before"], n.index["after"]
@@ -25,7 +26,11 @@ func envelope(root *node) *node {
 // in a topic of new rows every before is null.
 func alike(a, b *node) {
 	for _, count := range [][2]*int{
-		{&a.objects, &b.objects}, {&a.arrays, &b.arrays}, {&a.texts, &b.texts}, {&a.numbers, &b.numbers}, {&a.booleans, &b.booleans},
+		{&a.objects, &b.objects},
+		{&a.arrays, &b.arrays},
+		{&a.texts, &b.texts},
+		{&a.numbers, &b.numbers},
+		{&a.booleans, &b.booleans},
 	} {
 		sum := *count[0] + *count[1]
 		*count[0], *count[1] = sum, sum
@@ -75,7 +80,8 @@ func (d *draft) ledger() (plan, bool) {
 		p.items = append(p.items, "sum(entry.x) AS total_"+columnName(measure.path[len(measure.path)-1:]))
 		p.needs = append(p.needs, measure)
 	}
-	p.from = fmt.Sprintf("(\n    SELECT unnest([\n      {%s},\n      {%s}\n    ]) AS entry\n    FROM source\n  )", removed, added)
+	p.from = fmt.Sprintf("(\n    SELECT unnest([\n      {%s},\n      {%s}\n    ]) AS entry\n    FROM source\n  )",
+		removed, added)
 	return p, true
 }
 

@@ -165,7 +165,8 @@ func (d *draft) time() *column {
 // measure is the first number that is worth adding up.
 func (d *draft) measure() *column {
 	sum := d.first(func(c *column) bool {
-		return strings.HasPrefix(c.label, "numeric(18") && !keyLike(c) || c.label == "double precision" && !place.MatchString(c.Name)
+		return strings.HasPrefix(c.label, "numeric(18") && !keyLike(c) || c.label == "double precision" &&
+			!place.MatchString(c.Name)
 	})
 	if sum != nil {
 		return sum

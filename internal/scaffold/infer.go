@@ -76,7 +76,11 @@ func (n *node) numeric() []candidate {
 	if !exact || scale > maxScale {
 		return []candidate{{typ: "double precision"}}
 	}
-	out := []candidate{{typ: fmt.Sprintf("numeric(18,%d)", scale)}, {typ: fmt.Sprintf("numeric(38,%d)", scale)}, {typ: "double precision"}}
+	out := []candidate{
+		{typ: fmt.Sprintf("numeric(18,%d)", scale)},
+		{typ: fmt.Sprintf("numeric(38,%d)", scale)},
+		{typ: "double precision"},
+	}
 	if scale == 0 {
 		out = append([]candidate{{typ: "bigint"}}, out[1:]...)
 	}

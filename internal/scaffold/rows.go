@@ -93,11 +93,13 @@ func rowNames(head []string, width int) []string {
 // headName matches names of columns in the first row of a file.
 var headName = regexp.MustCompile(`^[\pL_][\pL\pN_ .-]*$`)
 
-// header returns the first row of a file that was produced with its column names: names alone, above a column of numbers.
+// header returns the first row of a file that was produced with its column names: names alone, above a column of
+// numbers.
 func header(values []*kgo.Record, all [][]string) []string {
 	for _, r := range values {
 		head := row(r.Value)
-		if r.Offset != 0 || len(head) != len(all[0]) || slices.ContainsFunc(head, func(s string) bool { return !headName.MatchString(s) }) {
+		if r.Offset != 0 || len(head) != len(all[0]) ||
+			slices.ContainsFunc(head, func(s string) bool { return !headName.MatchString(s) }) {
 			continue
 		}
 		for i := range head {
@@ -122,7 +124,8 @@ func jsonOf(field string) json.RawMessage {
 		return json.RawMessage(field)
 	}
 	var number json.Number
-	if json.Unmarshal([]byte(field), &number) == nil && strings.TrimSpace(field) == field && field[0] != '"' && field != "null" {
+	if json.Unmarshal([]byte(field), &number) == nil && strings.TrimSpace(field) == field && field[0] != '"' &&
+		field != "null" {
 		return json.RawMessage(field)
 	}
 	var b strings.Builder

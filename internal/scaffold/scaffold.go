@@ -228,8 +228,8 @@ func share(part, of int) string {
 	return "less than 1%"
 }
 
-// decode keeps the records that the job can process. A column whose type the decoder refuses for a record becomes jsonb,
-// one that it refuses as jsonb too is left out when it refuses most of the records.
+// decode keeps the records that the job can process. A column whose type the decoder refuses for a record becomes
+// jsonb, one that it refuses as jsonb too is left out when it refuses most of the records.
 func (d *draft) decode(values []*kgo.Record) error {
 	for range 3 * maxColumns {
 		d.source.Columns = nil

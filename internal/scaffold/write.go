@@ -52,7 +52,8 @@ tests:
 			fmt.Fprintf(&b, "      - %s\n", quoted(*g.Value))
 			continue
 		}
-		fmt.Fprintf(&b, "      - value: %s\n        timestamp: %s\n", quoted(*g.Value), g.Timestamp.Format("2006-01-02T15:04:05.999Z07:00"))
+		fmt.Fprintf(&b, "      - value: %s\n        timestamp: %s\n", quoted(*g.Value),
+			g.Timestamp.Format("2006-01-02T15:04:05.999Z07:00"))
 	}
 	if len(rows) == 0 {
 		b.WriteString("    expect: []\n")
@@ -154,7 +155,10 @@ func literal(v *string) string {
 var plainScalar = regexp.MustCompile(`^[A-Za-z$_][A-Za-z0-9_.$/-]*( [A-Za-z0-9_]+)*$`)
 
 // yamlWords are texts without quotes that YAML does not read as texts.
-var yamlWords = map[string]bool{"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true}
+var yamlWords = map[string]bool{
+	"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true,
+	"off": true, "y": true, "n": true,
+}
 
 // scalar is a text as YAML, without quotes where it needs none.
 func scalar(s string) string {

@@ -76,8 +76,9 @@ func (r *reading) take(line string) {
 	r.hopeless = r.hopeless || hopeless.MatchString(line)
 }
 
-// again returns the commands that run each failed test once more, alone. It returns none for a failure that cannot be an
-// accident of timing: a data race, a panic, a package that was not built or tested at all, or more than mostAgain tests.
+// again returns the commands that run each failed test once more, alone. It returns none for a failure that cannot be
+// an accident of timing: a data race, a panic, a package that was not built or tested at all, or more than mostAgain
+// tests.
 func (r *reading) again(args []string) [][]string {
 	first := slices.IndexFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "./") })
 	if r.hopeless || first < 0 {

@@ -1,7 +1,7 @@
-// Command testservers runs a command with one PostgreSQL server, one Kafka broker and one S3 gateway for all of it, and ends them
-// when it is over. make test runs go test with it, so that not every package starts servers of its own. Commands with a -- between
-// them run beside each other. In CI it runs the few tests that failed once more, alone. Temporary files are in memory where there
-// is enough of it.
+// Command testservers runs a command with one PostgreSQL server, one Kafka broker and one S3 gateway for all of it, and
+// ends them when it is over. make test runs go test with it, so that not every package starts servers of its own.
+// Commands with a -- between them run beside each other. In CI it runs the few tests that failed once more, alone.
+// Temporary files are in memory where there is enough of it.
 //
 //	go run ./internal/testservers go test ./...
 //	go run ./internal/testservers go test ./internal/e2e -- go test -race ./speedlayer ./reprocess
@@ -92,7 +92,8 @@ func split(args []string) (commands [][]string) {
 	return commands
 }
 
-// beside runs the commands at the same time and returns the highest of their exit codes. In CI tests that failed then run once more.
+// beside runs the commands at the same time and returns the highest of their exit codes. In CI tests that failed then
+// run once more.
 func beside(ctx context.Context, commands [][]string, env []string) int {
 	outputs, codes := make([]*reading, len(commands)), make([]int, len(commands))
 	stdout := &whole{w: os.Stdout}

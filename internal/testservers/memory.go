@@ -13,13 +13,15 @@ import (
 const (
 	// memory is where Linux keeps files in memory.
 	memory = "/dev/shm"
-	// enough is the least free memory, in bytes, for which temporary files go there. A run of all tests needs about a third of it.
+	// enough is the least free memory, in bytes, for which temporary files go there. A run of all tests needs about a
+	// third of it.
 	enough = 8 << 30
 )
 
-// inMemory moves the temporary files of this process and of those that it starts to a folder in memory: a database costs a few
-// hundred files to make and to drop, which takes three times the CPU time on a disk. Go's own files stay where they are, because the
-// test programs are large. The returned function removes the folder. Nothing changes where there is too little memory.
+// inMemory moves the temporary files of this process and of those that it starts to a folder in memory: a database
+// costs a few hundred files to make and to drop, which takes three times the CPU time on a disk. Go's own files stay
+// where they are, because the test programs are large. The returned function removes the folder. Nothing changes where
+// there is too little memory.
 func inMemory() (leave func(), err error) {
 	if !roomy() {
 		return func() {}, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/kappactl/kappactl/internal/query"
 )
 
-// deadLetterMismatch describes how the dead letters differ from those that the test states, or returns "". Unstated dead
-// letters are allowed if decoding rejects the record. A record over which the query fails must be stated.
+// deadLetterMismatch describes how the dead letters differ from those that the test states, or returns "". Unstated
+// dead letters are allowed if decoding rejects the record. A record over which the query fails must be stated.
 func (r *run) deadLetterMismatch() string {
 	stated := r.test.DeadLetters
 	var numbers []int

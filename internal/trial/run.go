@@ -54,7 +54,10 @@ func Run(ctx context.Context, spec *job.Spec, c *query.Compiled, merge *mergeche
 	for i, t := range spec.Tests {
 		line, _ := spec.Where(fmt.Sprintf("tests[%d]", i))
 		one := &run{Runner: r, spec: spec, compiled: c, test: t}
-		one.result = Result{Name: t.Name, Line: line, Engine: DuckDB, Differences: []Difference{}, DeadLetters: []DeadLetter{}}
+		one.result = Result{
+			Name: t.Name, Line: line, Engine: DuckDB, Differences: []Difference{},
+			DeadLetters: []DeadLetter{},
+		}
 		if merge != nil {
 			one.result.Engine = PostgreSQL
 		}

@@ -44,7 +44,8 @@ func (m *Model) headerLine() string {
 		}
 	}
 	right := m.freshness(true) + " "
-	if full := left + t.paint(dim, "  "+t.dot+"  "+clean(m.place)); m.place != "" && cells(full)+cells(right)+2 <= m.width {
+	if full := left + t.paint(dim, "  "+t.dot+"  "+clean(m.place)); m.place != "" &&
+		cells(full)+cells(right)+2 <= m.width {
 		left = full
 	}
 	if cells(left)+cells(right)+2 > m.width {
@@ -53,7 +54,8 @@ func (m *Model) headerLine() string {
 	return t.ends(left, right, m.width)
 }
 
-// archiveWords is how far the archive of the job's topics is behind, on the pages without a line about it; empty without an archive.
+// archiveWords is how far the archive of the job's topics is behind, on the pages without a line about it; empty
+// without an archive.
 func (m *Model) archiveWords() string {
 	t, a := m.theme, m.detail.Archive
 	switch {

@@ -81,7 +81,8 @@ func (m *Model) batchEffect(a Act) string {
 	version := a.Ref.Number.String()
 	switch a.Verb {
 	case ledger.BatchRun:
-		return "Computes a generation of " + version + " up to this moment, compares it with what readers see, and shows it. Readers go on meanwhile."
+		return "Computes a generation of " + version +
+			" up to this moment, compares it with what readers see, and shows it. Readers go on meanwhile."
 	case ledger.BatchCancel:
 		return "Ends the run under way without showing its generation. Readers see no change."
 	case ledger.BatchRollback:

@@ -140,7 +140,8 @@ func (m *Model) open(p page, name job.Name) tea.Cmd {
 		m.detail, m.events, m.focus, m.seen, m.failure, m.order = nil, nil, "", time.Time{}, nil, order{}
 		*m.filters[pageDeployment], *m.filters[pageEvents] = prompt{}, prompt{}
 	}
-	if (p == pageEvents || p == pageLayers || p == pageExperiment) && (m.page == pageOverview || m.page == pageDeployment) {
+	if (p == pageEvents || p == pageLayers || p == pageExperiment) &&
+		(m.page == pageOverview || m.page == pageDeployment) {
 		m.back = m.page
 	}
 	m.page, m.job, m.scroll, m.typing = p, name, 0, false

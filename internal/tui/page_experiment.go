@@ -12,14 +12,16 @@ import (
 	"github.com/kappactl/kappactl/internal/render"
 )
 
-// experimentPage is the newest experiment of a job: its arms, the course of their weights, and what was decided, the newest first.
+// experimentPage is the newest experiment of a job: its arms, the course of their weights, and what was decided, the
+// newest first.
 func (m *Model) experimentPage(width, height int) []string {
 	if m.detail == nil {
 		return m.waiting()
 	}
 	c := m.detail.Experiment
 	if c == nil {
-		return []string{"", "  " + m.theme.paint(dim, "the job has had no experiment: kappactl ab start "+clean(string(m.job)))}
+		return []string{"", "  " + m.theme.paint(dim,
+			"the job has had no experiment: kappactl ab start "+clean(string(m.job)))}
 	}
 	head := append([]string{m.runState(*c)}, m.whyLines(*c, width, height)...)
 	g, chosen := m.armGrid(*c), m.chosenArm(*c)
@@ -78,11 +80,14 @@ func (m *Model) whyLines(c abtest.Course, width, height int) []string {
 	r := c.SampleRatio
 	switch {
 	case r.Impossible:
-		out = append(out, t.label("ratio")+t.paint(bad, t.bad+" an arm without weight has subjects: do not trust the comparison"))
+		out = append(out, t.label("ratio")+t.paint(bad,
+			t.bad+" an arm without weight has subjects: do not trust the comparison"))
 	case r.Freedom > 0 && r.P < mismatch:
-		out = append(out, t.label("ratio")+t.paint(bad, fmt.Sprintf("%s p %.2g: something loses subjects of an arm; do not trust the comparison", t.bad, r.P)))
+		out = append(out, t.label("ratio")+t.paint(bad,
+			fmt.Sprintf("%s p %.2g: something loses subjects of an arm; do not trust the comparison", t.bad, r.P)))
 	case r.Freedom > 0:
-		out = append(out, t.label("ratio")+t.paint(live, t.good)+fmt.Sprintf(" subjects come as the weights say, p %.2g", r.P))
+		out = append(out, t.label("ratio")+t.paint(live, t.good)+fmt.Sprintf(" subjects come as the weights say, p %.2g",
+			r.P))
 	}
 	for i := range out {
 		out[i] = t.clip(out[i], width)
@@ -108,7 +113,10 @@ func (m *Model) armGrid(c abtest.Course) grid {
 	}}
 	estimates := estimatesOf(c)
 	if estimates == nil {
-		g.columns = slices.DeleteFunc(g.columns, func(c column) bool { return c.title == "mean" || c.title == "to control" || c.title == "best" })
+		g.columns = slices.DeleteFunc(g.columns, func(c column) bool {
+			return c.title == "mean" || c.title == "to control" ||
+				c.title == "best"
+		})
 	}
 	for i, a := range c.Arms {
 		as, name := armTone(i), t.candidate+" "+a.Version
@@ -121,7 +129,9 @@ func (m *Model) armGrid(c abtest.Course) grid {
 			words = render.None
 		}
 		row := []cell{
-			word(as, name), word(plain, share(a.Weight)), {draw: func(w int) string { return t.bar(as, a.Weight, w) }}, word(plain, render.Count(a.Subjects)),
+			word(as, name), word(plain, share(a.Weight)),
+			{draw: func(w int) string { return t.bar(as, a.Weight, w) }},
+			word(plain, render.Count(a.Subjects)),
 		}
 		if estimates != nil {
 			row = append(row, estimateCells(estimates[i])...)
@@ -139,7 +149,8 @@ func estimatesOf(c abtest.Course) []judge.ArmEstimate {
 	return c.Comparison.Estimates.Arms
 }
 
-// estimateCells are the mean reward of an arm, its difference from the control with the interval, and the probability that it is the best.
+// estimateCells are the mean reward of an arm, its difference from the control with the interval, and the probability
+// that it is the best.
 func estimateCells(e judge.ArmEstimate) []cell {
 	mean, difference, best := render.None, render.None, render.None
 	if e.Subjects > 0 {
@@ -214,7 +225,8 @@ func (m *Model) armLines(c abtest.Course, width int, name string, values [][]flo
 		if i > 0 {
 			name = ""
 		}
-		out = append(out, t.clip(t.label(name)+t.fit(t.scaled(armTone(i), arm, room, 1), room, false)+" "+t.fit(c.Arms[i].Version, 4, false)+now(i), width))
+		out = append(out, t.clip(t.label(name)+t.fit(t.scaled(armTone(i), arm, room, 1), room,
+			false)+" "+t.fit(c.Arms[i].Version, 4, false)+now(i), width))
 	}
 	return out
 }
@@ -230,7 +242,8 @@ func (m *Model) guardLines(c abtest.Course, width int) []string {
 	var out []string
 	for i, g := range guards {
 		if len(out) == mostLines-1 && len(guards) > mostLines {
-			return append(out, t.label("")+t.paint(dim, fmt.Sprintf("and %d more: kappactl ab report %s", len(guards)-i, clean(string(c.Job)))))
+			return append(out, t.label("")+t.paint(dim,
+				fmt.Sprintf("and %d more: kappactl ab report %s", len(guards)-i, clean(string(c.Job)))))
 		}
 		sign, as, words := t.good, live, clean(g.Reason)
 		switch {
@@ -282,7 +295,8 @@ func (m *Model) decisionGrid(c abtest.Course) grid {
 			as = warn
 		}
 		g.rows = append(g.rows, []cell{
-			word(dim, since(m.now, d.At)), word(as, string(d.Verdict)), word(plain, strings.Join(weights, ", ")), word(dim, d.By), word(plain, d.Message),
+			word(dim, since(m.now, d.At)), word(as, string(d.Verdict)), word(plain, strings.Join(weights, ", ")),
+			word(dim, d.By), word(plain, d.Message),
 		})
 	}
 	return g

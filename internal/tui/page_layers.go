@@ -84,7 +84,8 @@ func (m *Model) readersLine(l batchlayer.Layers) string {
 	if l.Epochs > 1 {
 		epochs = fmt.Sprintf("epochs %d to %d", l.Live.Generation, l.Epoch)
 	}
-	text := t.paint(live, t.live+fmt.Sprintf(" generation %d", l.Live.Generation)) + ", cut " + ago(m.now, l.Live.CutAt) + " ago, with " + epochs
+	text := t.paint(live, t.live+fmt.Sprintf(" generation %d", l.Live.Generation)) + ", cut " + ago(m.now, l.Live.CutAt) +
+		" ago, with " + epochs
 	if l.SpeedRows != nil {
 		text += t.paint(dim, fmt.Sprintf("   about %s in the speed layer", render.Plural(*l.SpeedRows, "row")))
 	}
@@ -98,7 +99,8 @@ func (m *Model) runLine(l batchlayer.Layers, width int) string {
 	if b := l.Building; b != nil && b.Progress != nil {
 		text := fmt.Sprintf("generation %d: %s ", b.Generation, b.Progress.Step)
 		if b.Progress.Step == "read" {
-			text += t.bar(candidate, b.Progress.Share(), min(24, max(4, width/6))) + fmt.Sprintf(" %.0f%%", 100*b.Progress.Share())
+			text += t.bar(candidate, b.Progress.Share(), min(24, max(4, width/6))) +
+				fmt.Sprintf(" %.0f%%", 100*b.Progress.Share())
 			if b.Progress.ETASeconds != nil {
 				text += ", " + seconds(b.Progress.ETASeconds) + " left"
 			}
@@ -180,8 +182,10 @@ func (m *Model) generationRow(g batchlayer.Generation) []cell {
 		what = "accepted"
 	}
 	return []cell{
-		word(strong, fmt.Sprint(g.Generation)), word(as, sign+" "+string(g.State)), word(dim, g.Kind()), word(dim, since(m.now, g.CutAt)),
-		word(plain, ago(m.now, g.CutAt)), word(plain, render.CountOf(g.Rows)), word(plain, size), word(plain, render.CountOf(g.Changed)),
+		word(strong, fmt.Sprint(g.Generation)), word(as, sign+" "+string(g.State)), word(dim, g.Kind()),
+		word(dim, since(m.now, g.CutAt)),
+		word(plain, ago(m.now, g.CutAt)), word(plain, render.CountOf(g.Rows)), word(plain, size),
+		word(plain, render.CountOf(g.Changed)),
 		word(plain, seconds(g.Seconds)), word(as, what),
 	}
 }

@@ -98,7 +98,8 @@ type fixed[T any] struct {
 	width int
 	cast  func([]T) []byte // the memory of values in Arrow's layout; nil: put copies each
 	put   func(to []byte, v T)
-	// inPage reads values that are in the memory of a page and must be copied before the next page is read; nil: they are not.
+	// inPage reads values that are in the memory of a page and must be copied before the next page is read; nil: they are
+	// not.
 	inPage func(rows int64, values []T, definition, repetition []int16) (total int64, found int, err error)
 }
 

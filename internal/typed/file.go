@@ -58,7 +58,9 @@ type source struct {
 }
 
 // open checks that a file has the typed columns of an archive file and opens it.
-func open(r parquet.ReaderAtSeeker, of archive.FileRow, fingerprint string, declared []arrow.Field, sources []source) (_ *typedFile, err error) {
+func open(r parquet.ReaderAtSeeker, of archive.FileRow, fingerprint string, declared []arrow.Field,
+	sources []source,
+) (_ *typedFile, err error) {
 	defer archive.Caught(&err)
 	reader, err := file.NewParquetReader(r)
 	if err != nil {
@@ -213,7 +215,8 @@ func (f *typedFile) rejected(r *rows, offsets, timestamps []int64) (out []*kgo.R
 			failed = err
 			return
 		}
-		rec.Topic, rec.Partition, rec.Offset, rec.Timestamp = f.of.Topic, f.of.ID, offsets[row], time.UnixMilli(timestamps[row])
+		rec.Topic, rec.Partition, rec.Offset, rec.Timestamp = f.of.Topic, f.of.ID, offsets[row],
+			time.UnixMilli(timestamps[row])
 		out = append(out, rec)
 	})
 	return out, errors.Join(err, failed)

@@ -28,9 +28,12 @@ func (Store) Keep(ctx context.Context, db pg.DB, src job.Source) error {
 	return nil
 }
 
-// TypeKept makes typed files of the newest files of a partition's archive for the versions whose typed columns are kept. Files that
-// are still to be merged, those under a quarter of the size at which files roll, are left out: a merge removes their typed files.
-func (s Store) TypeKept(ctx context.Context, db pg.DB, at *archive.Locations, p archive.Position, temp string) (Total, error) {
+// TypeKept makes typed files of the newest files of a partition's archive for the versions whose typed columns are
+// kept. Files that are still to be merged, those under a quarter of the size at which files roll, are left out: a merge
+// removes their typed files.
+func (s Store) TypeKept(ctx context.Context, db pg.DB, at *archive.Locations, p archive.Position, temp string) (Total,
+	error,
+) {
 	var total Total
 	sources, err := kept(ctx, db, p.TopicID)
 	if err != nil {
@@ -91,7 +94,8 @@ func missing(ctx context.Context, db pg.DB, p archive.Position, fingerprint stri
 		WHERE f.name <> '' AND f.records > 0 AND f.bytes >= @least AND NOT EXISTS (SELECT FROM kappactl.archive_typed t
 			WHERE t.topic_id = @topic_id::uuid AND t.partition = @partition AND t.from_offset = f.from_offset AND t.fingerprint = @fingerprint)
 		ORDER BY f.from_offset LIMIT @files`, pgx.NamedArgs{
-		"topic_id": p.TopicID.String(), "partition": p.Partition, "least": p.RollSize / 4, "fingerprint": fingerprint, "look": keptLook, "files": keptFiles,
+		"topic_id": p.TopicID.String(), "partition": p.Partition, "least": p.RollSize / 4, "fingerprint": fingerprint,
+		"look": keptLook, "files": keptFiles,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for archive files without typed columns: %w", err)

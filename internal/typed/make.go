@@ -37,15 +37,19 @@ type Made struct {
 	Rejected    int64 // records
 }
 
-// Name is the file's name below the location of the archive file: TOPIC/TOPIC-ID/typed-FINGERPRINT/PARTITION/FROM-TO-HASH.parquet.
+// Name is the file's name below the location of the archive file:
+// TOPIC/TOPIC-ID/typed-FINGERPRINT/PARTITION/FROM-TO-HASH.parquet.
 func (m Made) Name() string {
-	return path.Join(archive.Folder(m.Of.Topic, m.Of.TopicID), archive.TypedFolder+m.Fingerprint, strconv.Itoa(int(m.Of.ID)),
+	return path.Join(archive.Folder(m.Of.Topic, m.Of.TopicID), archive.TypedFolder+m.Fingerprint,
+		strconv.Itoa(int(m.Of.ID)),
 		fmt.Sprintf("%d-%d-%x.parquet", m.Of.From, m.Of.To, m.SHA256[:8]))
 }
 
-// Make decodes the records of an archive file as a source declares them and writes a typed file into a temporary folder. The
-// caller removes it.
-func Make(ctx context.Context, l archive.Location, row archive.FileRow, src job.Source, temp string) (_ Made, err error) {
+// Make decodes the records of an archive file as a source declares them and writes a typed file into a temporary
+// folder. The caller removes it.
+func Make(ctx context.Context, l archive.Location, row archive.FileRow, src job.Source, temp string) (_ Made,
+	err error,
+) {
 	w, err := newMaker(src, temp, row)
 	if err != nil {
 		return Made{}, err
@@ -90,7 +94,10 @@ func newMaker(src job.Source, temp string, row archive.FileRow) (*maker, error) 
 		return nil, fmt.Errorf("create a typed file: %w", err)
 	}
 	h := sha256.New()
-	w := &maker{made: Made{Of: row, Fingerprint: Fingerprint(src), Path: f.Name()}, file: f, decoder: d, hash: h, most: groupRows}
+	w := &maker{
+		made: Made{Of: row, Fingerprint: Fingerprint(src), Path: f.Name()}, file: f, decoder: d, hash: h,
+		most: groupRows,
+	}
 	w.parquet, err = file.NewParquetWriterWithError(io.MultiWriter(f, h), root, file.WithWriterProps(writerProperties()))
 	if err != nil {
 		return nil, errors.Join(err, w.end(true))

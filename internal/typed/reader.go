@@ -30,16 +30,19 @@ type Reader struct {
 	give func()                      // lets go of its copy
 }
 
-// NewReader returns a reader of the batches that a decoder makes of a source's records. release lets go of the copies of files that the
-// caller holds, so that none waits for another one; warn gets what is wrong with typed files.
-func NewReader(db pg.DB, shelf *archive.Shelf, src job.Source, d *format.Decoder, release func(), warn func(error)) (*Reader, error) {
+// NewReader returns a reader of the batches that a decoder makes of a source's records. release lets go of the copies
+// of files that the caller holds, so that none waits for another one; warn gets what is wrong with typed files.
+func NewReader(db pg.DB, shelf *archive.Shelf, src job.Source, d *format.Decoder, release func(),
+	warn func(error),
+) (*Reader, error) {
 	all, err := declared(src)
 	if err != nil {
 		return nil, err
 	}
 	defer all.Close()
 	r := &Reader{
-		db: db, shelf: shelf, decoder: d, fingerprint: Fingerprint(src), release: release, warn: warn, raw: map[job.Partition]job.Range{},
+		db: db, shelf: shelf, decoder: d, fingerprint: Fingerprint(src), release: release, warn: warn,
+		raw: map[job.Partition]job.Range{},
 	}
 	var ok bool
 	if r.sources, ok = sources(d, fieldsOf(all)); ok {
@@ -58,8 +61,8 @@ func declared(src job.Source) (*format.Decoder, error) {
 	return format.New(src, names)
 }
 
-// Next returns records from the cursor on, those below to. ok is false where no typed file has them, or where it cannot be read:
-// they are to be read raw. The error is that of ctx.
+// Next returns records from the cursor on, those below to. ok is false where no typed file has them, or where it cannot
+// be read: they are to be read raw. The error is that of ctx.
 func (r *Reader) Next(ctx context.Context, c kafka.Cursor, to int64) (_ Chunk, ok bool, err error) {
 	if r.declared == nil {
 		return Chunk{}, false, nil

@@ -16,8 +16,8 @@ import (
 	"github.com/kappactl/kappactl/internal/job"
 )
 
-// Fingerprint is 16 hexadecimal digits that differ when records may be decoded in another way: the version of the decoder, the
-// format, and the declared columns in their order.
+// Fingerprint is 16 hexadecimal digits that differ when records may be decoded in another way: the version of the
+// decoder, the format, and the declared columns in their order.
 func Fingerprint(src job.Source) string {
 	text, err := json.Marshal(struct {
 		Version int
@@ -54,7 +54,8 @@ func fileSchema(fields []arrow.Field) (*schema.GroupNode, error) {
 	milliseconds := schema.NewTimestampLogicalType(true, schema.TimeUnitMillis)
 	nodes = append(nodes,
 		schema.NewInt64Node(offsetColumn, required, -1),
-		schema.MustPrimitive(schema.NewPrimitiveNodeLogical(timestampColumn, required, milliseconds, parquet.Types.Int64, 0, -1)),
+		schema.MustPrimitive(schema.NewPrimitiveNodeLogical(timestampColumn, required, milliseconds, parquet.Types.Int64, 0,
+			-1)),
 		schema.NewInt64Node(bytesColumn, required, -1),
 		schema.NewByteArrayNode(recordColumn, optional, -1),
 	)
@@ -117,7 +118,9 @@ func writerProperties() *parquet.WriterProperties {
 		parquet.WithCompression(compress.Codecs.Zstd),
 		parquet.WithCompressionLevel(1),
 		parquet.WithCreatedBy("kappactl"),
-		parquet.WithDictionaryFor(offsetColumn, false), parquet.WithEncodingFor(offsetColumn, parquet.Encodings.DeltaBinaryPacked),
-		parquet.WithDictionaryFor(timestampColumn, false), parquet.WithEncodingFor(timestampColumn, parquet.Encodings.DeltaBinaryPacked),
+		parquet.WithDictionaryFor(offsetColumn, false),
+		parquet.WithEncodingFor(offsetColumn, parquet.Encodings.DeltaBinaryPacked),
+		parquet.WithDictionaryFor(timestampColumn, false),
+		parquet.WithEncodingFor(timestampColumn, parquet.Encodings.DeltaBinaryPacked),
 	)
 }

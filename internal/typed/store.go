@@ -17,7 +17,9 @@ import (
 type Store struct{}
 
 // find returns the typed file of an archive file as a row of a file; ok is false when there is none.
-func (Store) find(ctx context.Context, db pg.DB, of archive.FileRow, fingerprint string) (row archive.FileRow, ok bool, err error) {
+func (Store) find(ctx context.Context, db pg.DB, of archive.FileRow, fingerprint string) (row archive.FileRow, ok bool,
+	err error,
+) {
 	row = of
 	err = db.QueryRow(ctx, `SELECT name, bytes, sha256 FROM kappactl.archive_typed
 		WHERE topic_id = @topic_id::uuid AND partition = @partition AND from_offset = @from AND fingerprint = @fingerprint`, key(of, fingerprint)).
@@ -32,7 +34,10 @@ func (Store) find(ctx context.Context, db pg.DB, of archive.FileRow, fingerprint
 }
 
 func key(of archive.FileRow, fingerprint string) pgx.NamedArgs {
-	return pgx.NamedArgs{"topic_id": of.TopicID.String(), "partition": of.ID, "from": of.From, "fingerprint": fingerprint, "of": of.Name}
+	return pgx.NamedArgs{
+		"topic_id": of.TopicID.String(), "partition": of.ID, "from": of.From, "fingerprint": fingerprint,
+		"of": of.Name,
+	}
 }
 
 // Source is the source of a version, or of the newest one of a job when number is nil; nil: there is no such version.
@@ -54,8 +59,8 @@ func (Store) Source(ctx context.Context, db pg.DB, name job.Name, number *job.Nu
 	return &src, nil
 }
 
-// Publish lists a typed file that is stored. False: its archive file was merged or pruned meanwhile, or another typed file of it is
-// listed.
+// Publish lists a typed file that is stored. False: its archive file was merged or pruned meanwhile, or another typed
+// file of it is listed.
 func (Store) Publish(ctx context.Context, db pg.DB, m Made) (bool, error) {
 	args := key(m.Of, m.Fingerprint)
 	args["name"], args["bytes"], args["sha256"] = m.Name(), m.Bytes, m.SHA256
@@ -69,9 +74,11 @@ func (Store) Publish(ctx context.Context, db pg.DB, m Made) (bool, error) {
 	return tag.RowsAffected() == 1, nil
 }
 
-// Unused removes the typed files from the manifest whose fingerprint is that of no version, and returns them: they are to be deleted.
+// Unused removes the typed files from the manifest whose fingerprint is that of no version, and returns them: they are
+// to be deleted.
 func (s Store) Unused(ctx context.Context, db pg.DB) ([]archive.Unlisted, error) {
-	texts, err := pg.Collect(ctx, db, pgx.RowTo[[]byte], `SELECT DISTINCT spec -> 'source' FROM kappactl.version WHERE ended_at IS NULL AND number > 0`)
+	texts, err := pg.Collect(ctx, db, pgx.RowTo[[]byte],
+		`SELECT DISTINCT spec -> 'source' FROM kappactl.version WHERE ended_at IS NULL AND number > 0`)
 	if err != nil {
 		return nil, fmt.Errorf("read which columns versions declare: %w", err)
 	}

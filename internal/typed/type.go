@@ -25,9 +25,11 @@ type Total struct {
 // pageOfFiles is how many rows of the manifest are read at once.
 const pageOfFiles = 1000
 
-// Type makes the typed files of a partition's archive that are not there yet, several at a time. temp is a folder for a copy of each
-// file and what is made of it.
-func (s Store) Type(ctx context.Context, db pg.DB, at *archive.Locations, of archive.Status, src job.Source, temp string) (Total, error) {
+// Type makes the typed files of a partition's archive that are not there yet, several at a time. temp is a folder for a
+// copy of each file and what is made of it.
+func (s Store) Type(ctx context.Context, db pg.DB, at *archive.Locations, of archive.Status, src job.Source,
+	temp string,
+) (Total, error) {
 	var files, records, rejected, bytes atomic.Int64
 	fingerprint := Fingerprint(src)
 	g, within := errgroup.WithContext(ctx)
@@ -62,8 +64,8 @@ func (s Store) Type(ctx context.Context, db pg.DB, at *archive.Locations, of arc
 	return Total{Files: files.Load(), Records: records.Load(), Rejected: rejected.Load(), Bytes: bytes.Load()}, err
 }
 
-// one makes and publishes the typed file of one archive file. False: there is one, or the archive file is not in the manifest any
-// more.
+// one makes and publishes the typed file of one archive file. False: there is one, or the archive file is not in the
+// manifest any more.
 func (s Store) one(
 	ctx context.Context, db pg.DB, at *archive.Locations, f archive.FileRow, src job.Source, fingerprint, temp string,
 ) (m Made, ok bool, err error) {

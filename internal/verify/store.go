@@ -21,8 +21,8 @@ const selectVersion = `SELECT v.phase, v.dialect, v.built_xid IS NOT NULL AS bui
 const selectPositions = `SELECT topic_id::text AS topic_id, topic, partition, covers_from, next, leader_epoch
 	FROM kappactl.position WHERE job = @job AND number = @number ORDER BY topic, topic_id, partition`
 
-// selectGaps lists what the results do not hold: accepted gaps and, of mode lambda, below the cut of the live generation what
-// that one could not read. It may have read a gap that was accepted, from the archive.
+// selectGaps lists what the results do not hold: accepted gaps and, of mode lambda, below the cut of the live
+// generation what that one could not read. It may have read a gap that was accepted, from the archive.
 const selectGaps = `WITH cut AS (
 		SELECT r.topic_id, r.partition, r.to_offset, r.unread FROM kappactl.generation_range r JOIN kappactl.generation g USING (job, number, generation)
 		WHERE r.job = @job AND r.number = @number AND g.state = 'live'

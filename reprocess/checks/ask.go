@@ -78,6 +78,7 @@ func (r *Run) bound(ctx context.Context, tx *pg.Tx, q Query) error {
 	if err := r.fence(ctx, tx); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL statement_timeout = %d; SET TRANSACTION READ ONLY`, q.Timeout.Milliseconds()))
+	_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL statement_timeout = %d; SET TRANSACTION READ ONLY`,
+		q.Timeout.Milliseconds()))
 	return err
 }

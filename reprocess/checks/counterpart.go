@@ -9,8 +9,8 @@ import (
 type Counterpart struct {
 	Name    string       // of its view: live or previous
 	Version *job.Version // nil: there is none, and a check that needs it returns Outcome and Missing
-	// Still selects its rows where no worker writes them, nor those of the candidate: no barrier is needed. nil: the Runner's
-	// Views select them.
+	// Still selects its rows where no worker writes them, nor those of the candidate: no barrier is needed. nil: the
+	// Runner's Views select them.
 	Still Views
 
 	Outcome Outcome

@@ -213,7 +213,10 @@ func (r *Run) selects() map[string]string {
 	if r.Views == nil { // a Query has none
 		return nil
 	}
-	out := map[string]string{"candidate": r.Views.Select(r.Candidate), keyedCandidate: r.Views.Select(r.Candidate.Audited())}
+	out := map[string]string{
+		"candidate":    r.Views.Select(r.Candidate),
+		keyedCandidate: r.Views.Select(r.Candidate.Audited()),
+	}
 	if r.Stage == job.CheckAfter {
 		out["live"] = out["candidate"]
 	}

@@ -26,8 +26,8 @@ type Actor struct {
 	While      job.DeploymentState // the deployment must be in it still, and the newest of its version; empty: whatever
 }
 
-// Fence locks the actor's row, so that an act is done once: ErrLost when it is answered, somebody else holds it, or the deployment no
-// longer governs its version in the state in which it decided to act.
+// Fence locks the actor's row, so that an act is done once: ErrLost when it is answered, somebody else holds it, or the
+// deployment no longer governs its version in the state in which it decided to act.
 func (a Actor) Fence(ctx context.Context, tx *pg.Tx) error {
 	var held bool
 	var err error
@@ -63,7 +63,8 @@ func (a Actor) Answer(ctx context.Context, db pg.DB, answer reason.Reason, next 
 }
 
 func lockRequest(ctx context.Context, tx *pg.Tx, id, claim int64) (bool, error) {
-	tag, err := tx.Exec(ctx, `SELECT 1 FROM kappactl.request WHERE id = @id AND claim = @claim AND answered_at IS NULL FOR UPDATE`,
+	tag, err := tx.Exec(ctx,
+		`SELECT 1 FROM kappactl.request WHERE id = @id AND claim = @claim AND answered_at IS NULL FOR UPDATE`,
 		pgx.NamedArgs{"id": id, "claim": claim})
 	if err != nil {
 		return false, fmt.Errorf("lock request %d: %w", id, err)
@@ -71,7 +72,8 @@ func lockRequest(ctx context.Context, tx *pg.Tx, id, claim int64) (bool, error) 
 	return tag.RowsAffected() == 1, nil
 }
 
-// LockDeployment locks a deployment's row and reports whether it is under the claim and, unless while is empty, still in that state and the newest of its version.
+// LockDeployment locks a deployment's row and reports whether it is under the claim and, unless while is empty, still
+// in that state and the newest of its version.
 func LockDeployment(ctx context.Context, tx *pg.Tx, id, claim int64, while job.DeploymentState) (bool, error) {
 	tag, err := tx.Exec(ctx, `SELECT 1 FROM kappactl.deployment d WHERE id = @id AND claim = @claim AND (@while::text = ''
 			OR state = @while AND NOT EXISTS (SELECT FROM kappactl.deployment n WHERE n.job = d.job AND n.number = d.number AND n.id > d.id))

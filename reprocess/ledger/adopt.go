@@ -18,7 +18,10 @@ const adoptedKeep = 24 * time.Hour
 
 // InsertAdopted writes the job, version 0, which is live from here on, and its deployment, which has ended.
 func InsertAdopted(ctx context.Context, tx *pg.Tx, a job.Adoption, who Actor) (deployment int64, err error) {
-	spec, err := json.Marshal(job.Spec{Job: a.To.Job, Mode: job.Kappa, Serve: job.Serve{View: a.View}, KeepOld: adoptedKeep, AutoRetire: true})
+	spec, err := json.Marshal(job.Spec{
+		Job: a.To.Job, Mode: job.Kappa, Serve: job.Serve{View: a.View},
+		KeepOld: adoptedKeep, AutoRetire: true,
+	})
 	if err != nil {
 		return 0, fmt.Errorf("encode spec: %w", err)
 	}
@@ -29,7 +32,10 @@ func InsertAdopted(ctx context.Context, tx *pg.Tx, a job.Adoption, who Actor) (d
 	if err := InsertJob(ctx, tx, &job.Spec{Job: a.To.Job, Serve: job.Serve{View: a.View}}, ""); err != nil {
 		return 0, err
 	}
-	args := pgx.NamedArgs{"job": string(a.To.Job), "spec": string(spec), "layout": string(layout), "reason": reason.Adopted(), "by": who.By, "role": who.Role}
+	args := pgx.NamedArgs{
+		"job": string(a.To.Job), "spec": string(spec), "layout": string(layout),
+		"reason": reason.Adopted(), "by": who.By, "role": who.Role,
+	}
 	_, err = tx.Exec(ctx, `INSERT INTO kappactl.version (job, number, hash, spec, layout, dialect, engine, phase, verdict, reason, keep_table, created_by)
 		VALUES (@job, 0, 'adopted', @spec::jsonb, @layout::jsonb, 0, '', 'live', 'unknown', @reason, true, @by)`, args)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// OneArchive refuses a job file whose archive is at another location than that of another job which reads one of its topics: a
-// topic has one archive.
+// OneArchive refuses a job file whose archive is at another location than that of another job which reads one of its
+// topics: a topic has one archive.
 func OneArchive(ctx context.Context, db pg.DB, spec *job.Spec) error {
 	if spec.Archive == nil {
 		return nil
@@ -23,7 +23,8 @@ func OneArchive(ctx context.Context, db pg.DB, spec *job.Spec) error {
 		WHERE v.ended_at IS NULL AND v.number > 0 AND v.job <> @job AND t.topic = ANY(@topics)
 		  AND v.spec -> 'archive' ->> 'location' <> @location
 		ORDER BY v.job, v.number DESC LIMIT 1`,
-		pgx.NamedArgs{"job": string(spec.Job), "topics": spec.Source.Topics, "location": spec.Archive.Location}).Scan(&other, &topic, &location)
+		pgx.NamedArgs{"job": string(spec.Job), "topics": spec.Source.Topics, "location": spec.Archive.Location}).Scan(&other,
+		&topic, &location)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil
 	}

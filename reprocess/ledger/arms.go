@@ -31,7 +31,8 @@ func StopCommand(name job.Name) string { return "kappactl ab stop " + string(nam
 
 // NoExperiment refuses what cannot be done to a job whose readers are split between versions.
 func NoExperiment(ctx context.Context, db pg.DB, name job.Name) error {
-	runs, err := pg.Collect(ctx, db, pgx.RowTo[int], `SELECT run FROM kappactl.route WHERE job = @job`, pgx.NamedArgs{"job": string(name)})
+	runs, err := pg.Collect(ctx, db, pgx.RowTo[int], `SELECT run FROM kappactl.route WHERE job = @job`,
+		pgx.NamedArgs{"job": string(name)})
 	if err != nil || len(runs) == 0 {
 		return Wrap(err, "look for an experiment of %s", name)
 	}

@@ -44,7 +44,8 @@ func (w *PendingChange) keepFrom(ctx context.Context, tx *pg.Tx, ref job.Ref) er
 	return Wrap(err, "encode layout of %s", ref)
 }
 
-// PendingChange replaces the spec of the live version when its own hash is deployed, in the transaction that writes the view.
+// PendingChange replaces the spec of the live version when its own hash is deployed, in the transaction that writes the
+// view.
 type PendingChange struct {
 	Spec    json.RawMessage `json:"spec"`
 	Layout  json.RawMessage `json:"layout"`
@@ -96,7 +97,10 @@ func SetPending(ctx context.Context, tx *pg.Tx, deployment int64, w *PendingChan
 func (st *State) Pending() (*State, *PendingChange, error) {
 	w := st.Options().Apply
 	if w == nil {
-		w = &PendingChange{Spec: json.RawMessage(st.SpecJSON), Layout: json.RawMessage(st.LayoutJSON), Changed: []string{ViewChanged}}
+		w = &PendingChange{
+			Spec: json.RawMessage(st.SpecJSON), Layout: json.RawMessage(st.LayoutJSON),
+			Changed: []string{ViewChanged},
+		}
 	}
 	return st.WithSpec(w)
 }
@@ -112,7 +116,8 @@ func (st *State) WithSpec(w *PendingChange) (*State, *PendingChange, error) {
 // SameOptions is ErrLost when a deployment's options were changed since the state was read.
 func SameOptions(ctx context.Context, tx *pg.Tx, st *State) error {
 	var now string
-	err := tx.QueryRow(ctx, `SELECT options::text FROM kappactl.deployment WHERE id = @id`, pgx.NamedArgs{"id": st.ID}).Scan(&now)
+	err := tx.QueryRow(ctx, `SELECT options::text FROM kappactl.deployment WHERE id = @id`,
+		pgx.NamedArgs{"id": st.ID}).Scan(&now)
 	if err == nil && now != st.OptionsJSON {
 		return ErrLost
 	}

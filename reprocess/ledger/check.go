@@ -42,7 +42,9 @@ type CheckAnswer struct {
 
 // WriteChecks writes the answers of a run at some offsets, and how often in a row each check failed. A check with
 // another definition is counted from the beginning.
-func WriteChecks(ctx context.Context, tx *pg.Tx, st *State, stage string, at map[string]int64, answers []CheckAnswer) error {
+func WriteChecks(ctx context.Context, tx *pg.Tx, st *State, stage string, at map[string]int64,
+	answers []CheckAnswer,
+) error {
 	for _, a := range answers {
 		args := pgx.NamedArgs{
 			"id": st.ID, "job": st.Job, "number": st.Number, "name": a.Check.Name, "stage": stage, "outcome": a.Outcome,
@@ -76,7 +78,8 @@ const writeCheck = `INSERT INTO kappactl.check_result AS t
 		failures = CASE WHEN t.definition <> excluded.definition THEN excluded.failures
 			WHEN excluded.outcome = 'fail' THEN t.failures + 1 WHEN excluded.outcome = 'pass' THEN 0 ELSE t.failures END`
 
-// forgetChecks deletes what the checks before the flip said of a deployment that was compared with another version than live.
+// forgetChecks deletes what the checks before the flip said of a deployment that was compared with another version than
+// live.
 func forgetChecks(ctx context.Context, tx *pg.Tx, deployment int64, live *int) error {
 	_, err := tx.Exec(ctx, `DELETE FROM kappactl.check_result c USING kappactl.deployment d
 		WHERE d.id = @id AND c.deployment = d.id AND c.stage = 'before' AND d.previous IS DISTINCT FROM @live::integer`,

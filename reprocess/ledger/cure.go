@@ -8,7 +8,8 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 )
 
-// Hopeless reports that an error of a step of the build would come again: an error over the data, or a refusal. A right that is missing can be granted.
+// Hopeless reports that an error of a step of the build would come again: an error over the data, or a refusal. A right
+// that is missing can be granted.
 func Hopeless(err error) (Answer, bool) {
 	a, refused := AnswerOf(err)
 	switch code := pg.Code(err); {

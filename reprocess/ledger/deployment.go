@@ -24,7 +24,8 @@ type Options struct {
 	Apply                *PendingChange `json:"apply,omitempty"`
 }
 
-// AcceptLoss notes the token by which a loss of history is accepted from now on: offsets are frozen, so they no longer move.
+// AcceptLoss notes the token by which a loss of history is accepted from now on: offsets are frozen, so they no longer
+// move.
 func AcceptLoss(ctx context.Context, tx *pg.Tx, st *State, token string) error {
 	if token == st.Options().AcceptShorterHistory {
 		return nil
@@ -117,16 +118,19 @@ func (d Deployment) reached(goal string) bool {
 	case "verified":
 		return flipped || d.Phase == job.Verified || d.standbyAt("verified", "live", "")
 	case "caught_up":
-		return flipped || d.Phase == job.CaughtUp || d.Phase == job.Verified || d.standbyAt("caught_up", "verified", "live", "")
+		return flipped || d.Phase == job.CaughtUp || d.Phase == job.Verified ||
+			d.standbyAt("caught_up", "verified", "live", "")
 	case "staged":
 		return d.Phase != job.Staged && !d.ended() || d.State == job.Waiting
 	}
 	return d.ExitCode == nil && (d.State == job.Waiting || d.State == job.Observing || d.State == job.Settled)
 }
 
-// standbyAt reports that the deployment of a standby version has come to one of the goals that were asked for: its phase stays standby.
+// standbyAt reports that the deployment of a standby version has come to one of the goals that were asked for: its
+// phase stays standby.
 func (d Deployment) standbyAt(goals ...string) bool {
-	return d.Phase == job.Standby && d.FlipOnly && d.State == job.Waiting && d.ExitCode == nil && slices.Contains(goals, d.Until)
+	return d.Phase == job.Standby && d.FlipOnly && d.State == job.Waiting && d.ExitCode == nil &&
+		slices.Contains(goals, d.Until)
 }
 
 func (d Deployment) ended() bool { return d.Phase == job.Failed || d.Phase == job.Aborted }
@@ -257,8 +261,8 @@ func InsertFlip(ctx context.Context, tx *pg.Tx, st *State, from *job.Ref, a Acto
 	return id, Wrap(err, "write the deployment of %s", st.Ref())
 }
 
-// ResumeDeployment sets what an open deployment is to do from now on, forgets an earlier outcome, and compares with what
-// is live now. Checks that were run beside another live version are to run again.
+// ResumeDeployment sets what an open deployment is to do from now on, forgets an earlier outcome, and compares with
+// what is live now. Checks that were run beside another live version are to run again.
 func ResumeDeployment(ctx context.Context, tx *pg.Tx, id int64, d NewDeployment) error {
 	options, err := json.Marshal(d.Options)
 	if err != nil {
@@ -282,8 +286,8 @@ func ResumeDeployment(ctx context.Context, tx *pg.Tx, id int64, d NewDeployment)
 	return Wrap(err, "resume deployment %d", id)
 }
 
-// EndWindowsOver ends the windows in which readers could have gone back to a version that is retired. The agent that carries out such a deployment
-// settles it, and says what its checks came to.
+// EndWindowsOver ends the windows in which readers could have gone back to a version that is retired. The agent that
+// carries out such a deployment settles it, and says what its checks came to.
 func EndWindowsOver(ctx context.Context, tx *pg.Tx, ref job.Ref) error {
 	_, err := tx.Exec(ctx, `UPDATE kappactl.deployment SET observe_until = clock_timestamp()
 		WHERE job = @job AND state = 'observing' AND previous = @number AND observe_until > clock_timestamp()`,

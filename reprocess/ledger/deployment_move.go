@@ -24,7 +24,10 @@ func moved(set, where string) string {
 // moveArgs are the arguments of moved: the event, what a waiting command is to say, and what else the statement names.
 func moveArgs(on DeploymentEvent, a Answer, more pgx.NamedArgs) pgx.NamedArgs {
 	from, to := steps(on)
-	args := pgx.NamedArgs{"from": from, "to": to, "ending": ending(), "code": a.exitCode(), "message": a.Reason, "next": a.Next}
+	args := pgx.NamedArgs{
+		"from": from, "to": to, "ending": ending(), "code": a.exitCode(), "message": a.Reason,
+		"next": a.Next,
+	}
 	for name, v := range more {
 		args[name] = v
 	}
@@ -108,13 +111,14 @@ func NoteRolledBack(ctx context.Context, tx *pg.Tx, from job.Ref, a Actor, why r
 		outcome.Code = job.ExitRolledBack
 		outcome.Next = "correct the cause, then kappactl deploy FILE (the same version needs --again)"
 	}
-	_, err := tx.Exec(ctx, moved("", `d.id = (SELECT max(id) FROM kappactl.deployment WHERE job = @job AND number = @number)`),
+	_, err := tx.Exec(ctx, moved("",
+		`d.id = (SELECT max(id) FROM kappactl.deployment WHERE job = @job AND number = @number)`),
 		moveArgs(WentBack, outcome, pgx.NamedArgs{"job": string(from.Job), "number": int(from.Number)}))
 	return Wrap(err, "note the deployment of %s as rolled back", from)
 }
 
-// InheritWindow ends a deployment that wrote the live version's view again; a rollback window that is open for an earlier
-// deployment of the version goes on with it.
+// InheritWindow ends a deployment that wrote the live version's view again; a rollback window that is open for an
+// earlier deployment of the version goes on with it.
 func InheritWindow(ctx context.Context, tx *pg.Tx, st *State) error {
 	var until *time.Time
 	var previous *int
@@ -136,8 +140,9 @@ func InheritWindow(ctx context.Context, tx *pg.Tx, st *State) error {
 		args["previous"] = st.Previous
 	}
 	args["until"] = until
-	tag, err := tx.Exec(ctx, moved(`, promoted_at = clock_timestamp(), observe_until = @until::timestamptz, previous = @previous::integer`,
-		`d.id = @id`), moveArgs(on, Answer{}, args))
+	tag, err := tx.Exec(ctx,
+		moved(`, promoted_at = clock_timestamp(), observe_until = @until::timestamptz, previous = @previous::integer`,
+			`d.id = @id`), moveArgs(on, Answer{}, args))
 	if err == nil && tag.RowsAffected() == 0 {
 		return fmt.Errorf("note deployment %d as applied: %w", st.ID, ErrLost)
 	}

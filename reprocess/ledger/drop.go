@@ -26,7 +26,8 @@ type DroppedRow struct {
 // Version is the row's version, with what of its layout names its tables.
 func (r DroppedRow) Version(j JobRow) job.Version {
 	return job.Version{
-		Ref: job.Ref{Job: job.Name(j.Name), Number: job.Number(r.Number)}, Schema: j.ViewSchema, Layout: job.Layout{Lambda: r.Lambda},
+		Ref: job.Ref{Job: job.Name(j.Name), Number: job.Number(r.Number)}, Schema: j.ViewSchema,
+		Layout: job.Layout{Lambda: r.Lambda},
 	}
 }
 
@@ -49,7 +50,8 @@ func LockDropped(ctx context.Context, tx *pg.Tx, name job.Name) ([]DroppedRow, e
 
 // MarkDropping closes the job's deployments and notes that it is being dropped and which table stays.
 func MarkDropping(ctx context.Context, tx *pg.Tx, j JobRow, keepView bool) error {
-	args := moveArgs(JobDropped, Answer{Reason: reason.JobDropping()}, pgx.NamedArgs{"job": j.Name, "keep": keepView, "live": j.Live})
+	args := moveArgs(JobDropped, Answer{Reason: reason.JobDropping()},
+		pgx.NamedArgs{"job": j.Name, "keep": keepView, "live": j.Live})
 	for _, sql := range []string{
 		`UPDATE kappactl.version SET keep_table = true WHERE job = @job AND @keep::boolean AND number = @live::integer`,
 		moved("", `d.job = @job`),

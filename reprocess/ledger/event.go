@@ -54,7 +54,8 @@ func InsertEvent(ctx context.Context, db pg.DB, e Entry) (id int64, at time.Time
 		VALUES (@job, CASE WHEN @whole::boolean THEN NULL ELSE @number::integer END, nullif(@deployment::bigint, 0), @kind, @message, @detail::jsonb, @by`+value+`)
 		RETURNING id, at`,
 		pgx.NamedArgs{
-			"job": e.Job, "number": e.Number, "whole": e.Whole, "deployment": e.Deployment, "kind": string(e.Kind), "message": e.Message, "detail": detail, "by": e.By, "role": e.Role,
+			"job": e.Job, "number": e.Number, "whole": e.Whole, "deployment": e.Deployment, "kind": string(e.Kind),
+			"message": e.Message, "detail": detail, "by": e.By, "role": e.Role,
 		}).Scan(&id, &at)
 	if err != nil {
 		return 0, at, fmt.Errorf("write event %s: %w", e.Kind, err)
@@ -73,9 +74,9 @@ func CountEvents(ctx context.Context, db pg.DB, st *State, kind EventKind) (int,
 	return n, nil
 }
 
-// DeploymentEvents are the events of a deployment with an id above after, oldest first, at most 1,000. Ids are given out before
-// transactions commit, so an event with a lower id than one that was seen may still appear: who follows asks again from a little
-// below the newest.
+// DeploymentEvents are the events of a deployment with an id above after, oldest first, at most 1,000. Ids are given
+// out before transactions commit, so an event with a lower id than one that was seen may still appear: who follows asks
+// again from a little below the newest.
 func (s *Store) DeploymentEvents(ctx context.Context, deployment, after int64) ([]PastEvent, error) {
 	rows, err := pg.Structs[eventRow](ctx, s.pool, `SELECT id, at, job, number, deployment, kind, message, detail::text AS detail, by, session_role AS role
 		FROM kappactl.event WHERE deployment = @deployment AND id > @after
@@ -91,8 +92,9 @@ func pastEvents(rows []eventRow) []PastEvent {
 	out := make([]PastEvent, len(rows))
 	for i, r := range rows {
 		out[i] = PastEvent{
-			ID: r.ID, At: r.At.UTC(), Job: job.Name(r.Job), Deployment: r.Deployment, Kind: r.Kind, Message: r.Message.Text(), MessageCode: r.Message.Code,
-			Detail: json.RawMessage(r.Detail), By: r.By, DBRole: r.Role, Reason: r.Message,
+			ID: r.ID, At: r.At.UTC(), Job: job.Name(r.Job), Deployment: r.Deployment, Kind: r.Kind, Message: r.Message.Text(),
+			MessageCode: r.Message.Code,
+			Detail:      json.RawMessage(r.Detail), By: r.By, DBRole: r.Role, Reason: r.Message,
 		}
 		if r.Number != nil {
 			v := job.Number(*r.Number).String()

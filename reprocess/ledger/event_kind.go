@@ -82,12 +82,15 @@ const (
 // EventKinds lists every EventKind.
 func EventKinds() []EventKind {
 	return []EventKind{
-		EventDeploy, EventPhase, EventWaiting, EventExtended, EventFilled, EventKeysCounted, EventIndexed, EventAnalyzed, EventPartition, EventGapAccepted,
+		EventDeploy, EventPhase, EventWaiting, EventExtended, EventFilled, EventKeysCounted, EventIndexed, EventAnalyzed,
+		EventPartition, EventGapAccepted,
 		EventRetry, EventRetention, EventWarning, EventChecksPassed, EventChecksFailed, EventCheckPassed, EventCheckFailed,
 		EventCheckNoAnswer, EventBeforePromote, EventPromoted, EventRolledBack, EventReadersLeft, EventNotRolledBack,
-		EventNoRollbackNeeded, EventSettled, EventSuperseded, EventApplied, EventPause, EventPin, EventUnpin, EventAbort, EventRetire,
+		EventNoRollbackNeeded, EventSettled, EventSuperseded, EventApplied, EventPause, EventPin, EventUnpin, EventAbort,
+		EventRetire,
 		EventCleaned, EventAdopt, EventDrop, EventDropped, EventHook, EventHookFailed,
-		EventArchiveGapAccepted, EventArchiveResumed, EventArchivePruned, EventArchiveAdopted, EventArchiveRebuilt, EventArchiveLate,
+		EventArchiveGapAccepted, EventArchiveResumed, EventArchivePruned, EventArchiveAdopted, EventArchiveRebuilt,
+		EventArchiveLate,
 		EventArchiveStopped,
 		EventSchedulePaused, EventScheduleResumed, EventScheduleMissed, EventScheduleFailed, EventBatchLate,
 		EventBatchStarted, EventBatchShown, EventBatchFailed, EventBatchCancelled, EventBatchRolledBack, EventBatchRemoved,

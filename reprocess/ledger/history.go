@@ -96,7 +96,8 @@ func (s *Store) Spec(ctx context.Context, ref job.Ref) (*job.Spec, error) {
 // File is the text of the job file that a version was staged from.
 func (s *Store) File(ctx context.Context, ref job.Ref) (string, error) {
 	var text string
-	err := s.pool.QueryRow(ctx, `SELECT coalesce(max(file), '') FROM kappactl.version WHERE job = @job AND number = @number`,
+	err := s.pool.QueryRow(ctx,
+		`SELECT coalesce(max(file), '') FROM kappactl.version WHERE job = @job AND number = @number`,
 		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number)}).Scan(&text)
 	return text, Wrap(err, "read the job file of %s", ref)
 }

@@ -20,7 +20,8 @@ func NoteHook(ctx context.Context, db pg.DB, facts job.HookFacts, o job.HookOutc
 		return err
 	}
 	e := Entry{
-		Job: string(facts.Job), Number: int(n), Kind: EventHook, Message: reason.HookTold(o.Hook, facts.Event), By: "kappactl",
+		Job: string(facts.Job), Number: int(n), Kind: EventHook, Message: reason.HookTold(o.Hook, facts.Event),
+		By: "kappactl",
 		Detail: struct {
 			Event job.HookEvent `json:"event"`
 			ID    int64         `json:"event_id"`

@@ -44,7 +44,8 @@ const JobColumns = `name, cluster_id, view_schema, view_name, live, contract::te
 
 // LockJob locks and reads a job's row; an unknown job is a refusal.
 func LockJob(ctx context.Context, tx *pg.Tx, name job.Name) (JobRow, error) {
-	rows, err := tx.Query(ctx, `SELECT `+JobColumns+` FROM kappactl.job WHERE name = @job FOR UPDATE`, pgx.NamedArgs{"job": string(name)})
+	rows, err := tx.Query(ctx, `SELECT `+JobColumns+` FROM kappactl.job WHERE name = @job FOR UPDATE`,
+		pgx.NamedArgs{"job": string(name)})
 	if err != nil {
 		return JobRow{}, fmt.Errorf("lock job %s: %w", name, err)
 	}
@@ -115,7 +116,8 @@ func JobsOf(ctx context.Context, db pg.DB, name job.Name, view job.ViewName) ([]
 
 // ReadJob reads a job without locking it.
 func ReadJob(ctx context.Context, db pg.DB, name job.Name) (JobRow, error) {
-	rows, err := pg.Structs[JobRow](ctx, db, `SELECT `+JobColumns+` FROM kappactl.job WHERE name = @job`, pgx.NamedArgs{"job": string(name)})
+	rows, err := pg.Structs[JobRow](ctx, db, `SELECT `+JobColumns+` FROM kappactl.job WHERE name = @job`,
+		pgx.NamedArgs{"job": string(name)})
 	if err != nil {
 		return JobRow{}, fmt.Errorf("read job %s: %w", name, err)
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// LagPoint is how far behind a deployment's version was at a moment. null is unknown. Its JSON is documented and only ever grows.
+// LagPoint is how far behind a deployment's version was at a moment. null is unknown. Its JSON is documented and only
+// ever grows.
 type LagPoint struct {
 	At               time.Time `json:"at"`
 	Phase            job.Phase `json:"phase"`
@@ -27,7 +28,8 @@ type LagPoint struct {
 // LagOf is the totals of a version as a point of its series.
 func LagOf(t readiness.Totals) LagPoint {
 	return LagPoint{
-		Position: &t.Position, End: t.LastStable, LagRecords: t.Lag, LagSeconds: t.LagSeconds, RecordsPerSecond: t.RecordsPerSecond,
+		Position: &t.Position, End: t.LastStable, LagRecords: t.Lag, LagSeconds: t.LagSeconds,
+		RecordsPerSecond: t.RecordsPerSecond,
 	}
 }
 

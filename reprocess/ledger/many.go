@@ -38,8 +38,8 @@ const sqlChanged = `WITH asked AS (
 	FROM (TABLE asked UNION ALL SELECT 0, 0, '') AS a LEFT JOIN found f ON f.id = a.id
 	WHERE f.digest IS DISTINCT FROM a.digest`
 
-// LoadStates is LoadState for many deployments: one statement compares them with what is known, and one more reads those that changed.
-// The answers are in the order of known.
+// LoadStates is LoadState for many deployments: one statement compares them with what is known, and one more reads
+// those that changed. The answers are in the order of known.
 func LoadStates(ctx context.Context, db pg.DB, known []Known) ([]Fresh, error) {
 	ids, claims, digests := make([]int64, len(known)), make([]int64, len(known)), make([]string, len(known))
 	for i, k := range known {

@@ -29,7 +29,8 @@ type sampleRow struct {
 	readiness.Observation
 }
 
-// WriteObservations replaces samples of versions in one statement, those of each version fenced by its deployment's claim.
+// WriteObservations replaces samples of versions in one statement, those of each version fenced by its deployment's
+// claim.
 func WriteObservations(ctx context.Context, db pg.DB, of ...Samples) error {
 	var rows []sampleRow
 	for _, s := range of {
@@ -67,8 +68,9 @@ func WriteObservations(ctx context.Context, db pg.DB, of ...Samples) error {
 	return nil
 }
 
-// KeepObservations notes that the stored samples of versions were taken again and are the same, each fenced by its deployment's claim,
-// and returns of how many partitions each has some. Rows that somebody has locked are about to be replaced or deleted, and are passed over.
+// KeepObservations notes that the stored samples of versions were taken again and are the same, each fenced by its
+// deployment's claim, and returns of how many partitions each has some. Rows that somebody has locked are about to be
+// replaced or deleted, and are passed over.
 func KeepObservations(ctx context.Context, db pg.DB, of []*State) ([]int, error) {
 	ids, claims := make([]int64, len(of)), make([]int64, len(of))
 	for i, st := range of {
@@ -109,8 +111,9 @@ func SetVerdict(ctx context.Context, db pg.DB, st *State, j readiness.Judgement,
 		WHERE v.job = @job AND v.number = @number AND v.phase = @phase AND d.id = @id AND d.claim = @claim
 		  AND (v.verdict <> @verdict OR v.reason <> @reason::jsonb OR @stale::boolean <> (v.stale_since IS NOT NULL))`,
 		pgx.NamedArgs{
-			"job": st.Job, "number": st.Number, "phase": string(st.Phase), "verdict": string(j.Verdict), "reason": j.Reason, "stale": stale,
-			"id": st.ID, "claim": st.Claim,
+			"job": st.Job, "number": st.Number, "phase": string(st.Phase), "verdict": string(j.Verdict), "reason": j.Reason,
+			"stale": stale,
+			"id":    st.ID, "claim": st.Claim,
 		})
 	if err != nil {
 		return fmt.Errorf("write verdict of %s: %w", st.Ref(), err)
@@ -153,7 +156,8 @@ func ReadVerdict(ctx context.Context, db pg.DB, ref job.Ref, age time.Duration) 
 			coalesce((SELECT min(sampled_at) FROM kappactl.observation o WHERE o.job = v.job AND o.number = v.number)
 				> clock_timestamp() - @age::interval, false)
 		FROM kappactl.version v WHERE job = @job AND number = @number`,
-		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number), "age": pg.Interval(age)}).Scan(&v.Verdict, &v.Reason, &v.Fresh)
+		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number), "age": pg.Interval(age)}).Scan(&v.Verdict,
+		&v.Reason, &v.Fresh)
 	return v, Wrap(err, "read verdict of %s", ref)
 }
 

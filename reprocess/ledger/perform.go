@@ -14,8 +14,8 @@ import (
 // Act does what a request asks for. It answers the request itself, or returns a refusal that becomes the answer.
 type Act func(ctx context.Context, a Actor, verb Verb, ref job.Ref, args Args) error
 
-// Perform reads a request under a claim, lets act do it, and answers what act has refused. It returns an error when another
-// try may succeed, and nil when the request is answered, taken over by another agent, or ctx ended.
+// Perform reads a request under a claim, lets act do it, and answers what act has refused. It returns an error when
+// another try may succeed, and nil when the request is answered, taken over by another agent, or ctx ended.
 func Perform(ctx context.Context, pool *pg.Pool, log *slog.Logger, request, claim int64, act Act) error {
 	r, err := readRequest(ctx, pool, request, claim)
 	if errors.Is(err, ErrLost) || ctx.Err() != nil {

@@ -28,7 +28,8 @@ const (
 // Events lists every Event.
 func Events() []Event {
 	return []Event{
-		Frozen, AllRead, Built, BecameReady, LagReturned, Outdated, ChecksPassed, Flipped, Replaced, RetireAsked, Cleaned, AbortAsked, DropAsked,
+		Frozen, AllRead, Built, BecameReady, LagReturned, Outdated, ChecksPassed, Flipped, Replaced, RetireAsked, Cleaned,
+		AbortAsked, DropAsked,
 		CannotGoOn,
 	}
 }

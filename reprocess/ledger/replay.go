@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// ReplayRate is records a second of one worker over the newest replay of the job that was finished. One of few records says more about the
-// beginning of a segment than about records.
+// ReplayRate is records a second of one worker over the newest replay of the job that was finished. One of few records
+// says more about the beginning of a segment than about records.
 func ReplayRate(ctx context.Context, db pg.DB, name job.Name) (*float64, error) {
 	var rate *float64
 	err := db.QueryRow(ctx, `SELECT sum(records) / nullif(sum(coalesce((timings ->> 'all')::double precision,
@@ -28,8 +28,8 @@ func ReplayRate(ctx context.Context, db pg.DB, name job.Name) (*float64, error) 
 	return rate, nil
 }
 
-// Awaited is a condition that a version waits for between two passes, besides the tick: a query that is true once it has happened. Empty is nothing
-// but the tick.
+// Awaited is a condition that a version waits for between two passes, besides the tick: a query that is true once it
+// has happened. Empty is nothing but the tick.
 type Awaited string
 
 const (

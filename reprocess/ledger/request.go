@@ -86,7 +86,8 @@ type Args struct {
 	AcceptLostDeletes bool       `json:"accept_lost_deletes,omitempty"`
 	Tick              *time.Time `json:"tick,omitempty"`       // batch_run: the time for which a schedule asked
 	Generation        int        `json:"generation,omitempty"` // batch_rollback: the one to show
-	// ab_start: the weights of the arms, the control among them (empty: live and the candidate, equally); ab_weights: all of them.
+	// ab_start: the weights of the arms, the control among them (empty: live and the candidate, equally); ab_weights: all
+	// of them.
 	Weights  []job.ArmWeight `json:"weights,omitempty"`
 	Coverage *float64        `json:"coverage,omitempty"` // ab_start: the share of subjects in the experiment; nil: as in the job file
 	Assign   job.Assign      `json:"assign,omitempty"`   // ab_start; empty: as in the job file
@@ -253,7 +254,10 @@ func insertRequest(ctx context.Context, tx *pg.Tx, r Request) (int64, error) {
 	var id int64
 	err = tx.QueryRow(ctx, `INSERT INTO kappactl.request (job, number, verb, args, by)
 		VALUES (@job, @number, @verb, @args::jsonb, @by) RETURNING id`,
-		pgx.NamedArgs{"job": string(r.Job), "number": int(r.Number), "verb": string(r.Verb), "args": string(args), "by": r.By}).Scan(&id)
+		pgx.NamedArgs{
+			"job": string(r.Job), "number": int(r.Number), "verb": string(r.Verb), "args": string(args),
+			"by": r.By,
+		}).Scan(&id)
 	if err != nil {
 		return 0, fmt.Errorf("write request: %w", err)
 	}
@@ -318,8 +322,8 @@ func WriteAnswer(ctx context.Context, db pg.DB, id, claim int64, a Answer) error
 	return nil
 }
 
-// NoteTrouble notes why a request is tried again or what it waits for; the zero Reason: nothing any more. One that the actor
-// no longer holds, and an actor without a request, are left alone.
+// NoteTrouble notes why a request is tried again or what it waits for; the zero Reason: nothing any more. One that the
+// actor no longer holds, and an actor without a request, are left alone.
 func (a Actor) NoteTrouble(ctx context.Context, db pg.DB, why reason.Reason) error {
 	_, err := db.Exec(ctx, `UPDATE kappactl.request SET trouble = @why::jsonb
 		WHERE id = @id AND claim = @claim AND answered_at IS NULL AND trouble <> @why::jsonb`,

@@ -16,13 +16,15 @@ import (
 
 // LockTimeout bounds every wait for a lock in this transaction from here on.
 func LockTimeout(ctx context.Context, tx *pg.Tx, d time.Duration) error {
-	_, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', @timeout, true)`, pgx.NamedArgs{"timeout": fmt.Sprintf("%dms", d.Milliseconds())})
+	_, err := tx.Exec(ctx, `SELECT set_config('lock_timeout', @timeout, true)`,
+		pgx.NamedArgs{"timeout": fmt.Sprintf("%dms", d.Milliseconds())})
 	return Wrap(err, "set lock_timeout")
 }
 
 // IdleTimeout bounds how long the transaction may stand still between two statements.
 func IdleTimeout(ctx context.Context, tx *pg.Tx, d time.Duration) error {
-	_, err := tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', @timeout, true)`, pgx.NamedArgs{"timeout": fmt.Sprintf("%dms", d.Milliseconds())})
+	_, err := tx.Exec(ctx, `SELECT set_config('idle_in_transaction_session_timeout', @timeout, true)`,
+		pgx.NamedArgs{"timeout": fmt.Sprintf("%dms", d.Milliseconds())})
 	return Wrap(err, "set idle_in_transaction_session_timeout")
 }
 
@@ -72,14 +74,14 @@ func ReadBoundary(ctx context.Context, db pg.DB) (Boundary, error) {
 
 // OlderSnapshots are the clients of this database that, in a transaction begun before the line, hold a snapshot older
 // than it: they saw one version at another position than the flip shows them. Sessions under our own application name
-// are agents at work, not readers. all is false when xact_start of other users may not be seen: the answer can then hold
-// transactions begun after the line.
+// are agents at work, not readers. all is false when xact_start of other users may not be seen: the answer can then
+// hold transactions begun after the line.
 func OlderSnapshots(ctx context.Context, db pg.DB, l Boundary) (found []Blocker, all bool, err error) {
 	return snapshots(ctx, db, pgx.NamedArgs{"xid": l.xid, "at": l.at})
 }
 
-// ReadersSince are the clients with a snapshot that does not hold the flip by which readers left a version; since is when
-// that was. A flip of a release that did not note its transaction is told by the time alone.
+// ReadersSince are the clients with a snapshot that does not hold the flip by which readers left a version; since is
+// when that was. A flip of a release that did not note its transaction is told by the time alone.
 func ReadersSince(ctx context.Context, db pg.DB, ref job.Ref, since time.Time) (found []Blocker, all bool, err error) {
 	var xid string
 	err = db.QueryRow(ctx, `SELECT coalesce((SELECT ((detail ->> 'xid')::numeric + 1)::text FROM kappactl.event

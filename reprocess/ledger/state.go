@@ -80,7 +80,10 @@ func (st *State) View() job.ViewName { return job.ViewName{Schema: st.ViewSchema
 
 // JobRow is the job as the state knows it.
 func (st *State) JobRow() JobRow {
-	return JobRow{Name: st.Job, ViewSchema: st.ViewSchema, ViewName: st.ViewName, Live: st.Live, ContractJSON: st.ContractJSON}
+	return JobRow{
+		Name: st.Job, ViewSchema: st.ViewSchema, ViewName: st.ViewName, Live: st.Live,
+		ContractJSON: st.ContractJSON,
+	}
 }
 
 // LiveRef is the version that readers see, nil when there is none.
@@ -106,8 +109,8 @@ func (st *State) Entry(kind EventKind, message reason.Reason) Entry {
 	return Entry{Job: st.Job, Number: st.Number, Deployment: st.ID, Kind: kind, Message: message}
 }
 
-// stateDigest changes with every change of a state. Every write of a row of version or job gives it another xmin; of a deployment the
-// lease is left out, which is renewed all the time.
+// stateDigest changes with every change of a state. Every write of a row of version or job gives it another xmin; of a
+// deployment the lease is left out, which is renewed all the time.
 const stateDigest = `md5(ROW(v.xmin, j.xmin, d.number, d.previous, d.flip_only, d.until, d.promote, d.state, d.options, d.observe_until,
 			d.exit_code, d.message, d.created_by, d.session_role)::text)`
 
@@ -126,7 +129,8 @@ const stateColumns = `SELECT d.id, d.job, d.number, d.previous, d.flip_only, d.u
 // LoadState reads a deployment under its claim; ErrGone when somebody else holds it or a newer deployment governs the
 // version.
 func LoadState(ctx context.Context, db pg.DB, id, claim int64) (*State, error) {
-	rows, err := pg.Structs[State](ctx, db, stateColumns+`WHERE d.id = @id AND d.claim = @claim`, pgx.NamedArgs{"id": id, "claim": claim})
+	rows, err := pg.Structs[State](ctx, db, stateColumns+`WHERE d.id = @id AND d.claim = @claim`,
+		pgx.NamedArgs{"id": id, "claim": claim})
 	if err != nil {
 		return nil, fmt.Errorf("read deployment %d: %w", id, err)
 	}
@@ -139,7 +143,8 @@ func LoadState(ctx context.Context, db pg.DB, id, claim int64) (*State, error) {
 
 // ReadState reads a version with the deployment that governs it, without a claim: for acts on request.
 func ReadState(ctx context.Context, db pg.DB, ref job.Ref) (*State, error) {
-	rows, err := pg.Structs[State](ctx, db, stateColumns+`WHERE d.job = @job AND d.number = @number ORDER BY d.id DESC LIMIT 1`,
+	rows, err := pg.Structs[State](ctx, db,
+		stateColumns+`WHERE d.job = @job AND d.number = @number ORDER BY d.id DESC LIMIT 1`,
 		pgx.NamedArgs{"job": string(ref.Job), "number": int(ref.Number)})
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ref, err)

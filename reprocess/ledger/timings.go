@@ -10,9 +10,9 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 )
 
-// Timings is where the time of a version went, in seconds; null is a step that it has not done. Start, Replay, Build, Index,
-// Analyze, CatchUp and Flip follow each other. Read, Decode, Group and Land are what the workers of the replay were busy with:
-// they run beside each other, so their sum is more than Replay.
+// Timings is where the time of a version went, in seconds; null is a step that it has not done. Start, Replay, Build,
+// Index, Analyze, CatchUp and Flip follow each other. Read, Decode, Group and Land are what the workers of the replay
+// were busy with: they run beside each other, so their sum is more than Replay.
 type Timings struct {
 	Start   *float64 `json:"start"`    // until the ranges to replay were frozen
 	Replay  *float64 `json:"replay"`   // until the last segment was done

@@ -29,7 +29,8 @@ const (
 // DeploymentEvents lists every DeploymentEvent.
 func DeploymentEvents() []DeploymentEvent {
 	return []DeploymentEvent{
-		Stopped, Redeployed, Promoted, PromotedFirst, AppliedWithin, Applied, WindowEnded, WentBack, Displaced, Retired, JobDropped, Aborted, Failed,
+		Stopped, Redeployed, Promoted, PromotedFirst, AppliedWithin, Applied, WindowEnded, WentBack, Displaced, Retired,
+		JobDropped, Aborted, Failed,
 	}
 }
 

@@ -116,8 +116,9 @@ func InsertVersion(ctx context.Context, tx *pg.Tx, v NewVersion) error {
 		VALUES (@job, @number, @hash, @spec::jsonb, @layout::jsonb, @file, @dialect, @engine, @phase, @verdict, @reason, @git, @by)`,
 		pgx.NamedArgs{
 			"job": string(v.Spec.Job), "number": v.Number, "hash": v.Hash, "spec": spec, "layout": layout,
-			"file": v.File, "dialect": v.Dialect, "engine": v.Engine, "phase": string(job.Staged), "verdict": string(job.Starting),
-			"reason": why, "git": v.GitRevision, "by": v.By,
+			"file": v.File, "dialect": v.Dialect, "engine": v.Engine, "phase": string(job.Staged),
+			"verdict": string(job.Starting),
+			"reason":  why, "git": v.GitRevision, "by": v.By,
 		})
 	if err != nil {
 		return fmt.Errorf("write version: %w", err)
@@ -254,8 +255,8 @@ func ReadFile(ctx context.Context, db pg.DB, ref job.Ref) (text string, err erro
 	return text, nil
 }
 
-// LockVersion locks a version's row against changes of its phase, and returns the phase. Commits, whose dead letters refer to
-// the row, go on.
+// LockVersion locks a version's row against changes of its phase, and returns the phase. Commits, whose dead letters
+// refer to the row, go on.
 func LockVersion(ctx context.Context, tx *pg.Tx, ref job.Ref) (job.Phase, error) {
 	var phase job.Phase
 	err := tx.QueryRow(ctx, `SELECT phase FROM kappactl.version WHERE job = @job AND number = @number FOR NO KEY UPDATE`,

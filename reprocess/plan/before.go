@@ -9,8 +9,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// BeforePromote holds the facts that a person needs before readers see a version: which rollback window ends with it, and which
-// clients will have to prepare their statements again. Empty when nothing but the version changes.
+// BeforePromote holds the facts that a person needs before readers see a version: which rollback window ends with it,
+// and which clients will have to prepare their statements again. Empty when nothing but the version changes.
 func (s *Store) BeforePromote(ctx context.Context, serving Serving, ref job.Ref) ([]string, error) {
 	st, err := ledger.ReadState(ctx, s.pool, ref)
 	if err != nil {

@@ -76,8 +76,8 @@ func sameLayout(before, after job.Layout) (bool, error) {
 	return texts[0] == texts[1], nil
 }
 
-// reshapes reports whether a change is about what readers see, which the controller writes, and not only about how a version is
-// looked after.
+// reshapes reports whether a change is about what readers see, which the controller writes, and not only about how a
+// version is looked after.
 func reshapes(changed []string) bool {
 	return slices.ContainsFunc(changed, func(key string) bool {
 		return key == ledger.ViewChanged || strings.HasPrefix(key, "serve.")

@@ -97,7 +97,8 @@ func (p *Deploy) warn(r reason.Reason) {
 	}
 }
 
-// viewAggregates warns of a view whose joins become dear: it was of one table and becomes one of mode lambda, which has a GROUP BY.
+// viewAggregates warns of a view whose joins become dear: it was of one table and becomes one of mode lambda, which has
+// a GROUP BY.
 func viewAggregates(p Deploy, in Staging) reason.Reason {
 	before := p.Live == nil || p.LiveView.Lambda
 	if before || p.Nothing || !in.Layout.Lambda || in.Layout.Shape == job.Rows || len(in.Layout.Keys) == 0 {
@@ -106,8 +107,8 @@ func viewAggregates(p Deploy, in Staging) reason.Reason {
 	return reason.ViewAggregates(in.Spec.Serve.View)
 }
 
-// Ahead holds what a deploy would replay, without a staging: of a Deploy, the ranges, topics and warnings about them only. Nothing is ahead when the job has a
-// version of this hash that has not ended.
+// Ahead holds what a deploy would replay, without a staging: of a Deploy, the ranges, topics and warnings about them
+// only. Nothing is ahead when the job has a version of this hash that has not ended.
 func (s *Store) Ahead(ctx context.Context, in Staging, brokers Brokers, now time.Time) (Deploy, error) {
 	known, err := ledger.HashKnown(ctx, s.pool, in.Spec.Job, in.Hash)
 	if err != nil || known {
@@ -169,7 +170,8 @@ func (s *Store) planCoverage(ctx context.Context, in Staging, from Sources, now 
 		layout = layout.KeyedAs(in.Layout)
 	}
 	p.Lost, err = q.compare(ctx, histories{
-		live: *p.Live, liveSpec: p.LiveSpec, layout: layout, covered: covers, candidate: in.Spec, begins: starts(p.Frozen), to: in.Layout,
+		live: *p.Live, liveSpec: p.LiveSpec, layout: layout, covered: covers, candidate: in.Spec, begins: starts(p.Frozen),
+		to: in.Layout,
 	})
 	if err != nil || readiness.Accepts(in.AcceptShorterHistory, p.Lost.Losses, in.Spec.Replay.Start, now) {
 		return err
@@ -212,13 +214,14 @@ func (p Deploy) Archived() int64 {
 	return n
 }
 
-// DeletesFrom is when retention may begin to delete what is replayed of a topic; nil when it does not, or that is not known.
+// DeletesFrom is when retention may begin to delete what is replayed of a topic; nil when it does not, or that is not
+// known.
 func (p Deploy) DeletesFrom(topic string) *time.Time {
 	return p.sooner(topic, func(f job.Frozen) *time.Time { return p.ages.Deadline(f.Partition, f.From) })
 }
 
-// Overtaken is when retention may delete what a replay that takes so many seconds has not read of a topic, or has only just; nil when
-// it has time.
+// Overtaken is when retention may delete what a replay that takes so many seconds has not read of a topic, or has only
+// just; nil when it has time.
 func (p Deploy) Overtaken(topic string, seconds float64) *time.Time {
 	return p.sooner(topic, func(f job.Frozen) *time.Time { return p.ages.Overtaken(f, readiness.Seconds(seconds)) })
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// Removal holds the effects of drop on a job. The command prints it, and the agent executes it. Names of tables and views are
-// quoted as PostgreSQL needs them.
+// Removal holds the effects of drop on a job. The command prints it, and the agent executes it. Names of tables and
+// views are quoted as PostgreSQL needs them.
 type Removal struct {
 	Job      job.Name `json:"job"`
 	View     string   `json:"view"`
@@ -41,7 +41,8 @@ func (r Removal) Lines() []string {
 	add("stop", r.Aborts)
 	switch {
 	case r.KeepView:
-		out = append(out, fmt.Sprintf("keep view %s: it goes on showing what it shows now, and nothing writes it any more", r.View))
+		out = append(out, fmt.Sprintf("keep view %s: it goes on showing what it shows now, and nothing writes it any more",
+			r.View))
 	case r.GivesBack:
 		out = append(out, fmt.Sprintf("drop view %s and give the adopted table that name back", r.View))
 	case r.DropsView:
@@ -70,7 +71,10 @@ func (s *Store) Removal(ctx context.Context, name job.Name, keepView bool, servi
 // Removing is Removal in a transaction: with the job's row locked, the agent acts by it.
 func Removing(ctx context.Context, db pg.DB, j ledger.JobRow, keepView bool, serving Serving) (Removal, error) {
 	name := job.Name(j.Name)
-	r := Removal{Job: name, View: ledger.QuotedView(j.View()), KeepView: keepView, UnderWay: j.DroppingAt != nil, Aborts: []string{}, Drops: []string{}, Keeps: []string{}, Groups: []string{}}
+	r := Removal{
+		Job: name, View: ledger.QuotedView(j.View()), KeepView: keepView, UnderWay: j.DroppingAt != nil,
+		Aborts: []string{}, Drops: []string{}, Keeps: []string{}, Groups: []string{},
+	}
 	if r.UnderWay {
 		return r, nil
 	}
@@ -115,7 +119,8 @@ func (r *Removal) view(ctx context.Context, db pg.DB, j ledger.JobRow, serving S
 	if err != nil || len(readers) == 0 {
 		return err
 	}
-	return ledger.RefuseFor(job.ExitConflict, fmt.Sprintf("drop them first, or keep the view: kappactl drop %s --keep-view", j.Name),
+	return ledger.RefuseFor(job.ExitConflict,
+		fmt.Sprintf("drop them first, or keep the view: kappactl drop %s --keep-view", j.Name),
 		reason.ViewRead(r.View, readers))
 }
 
@@ -160,7 +165,8 @@ func (r *Removal) versions(ctx context.Context, db pg.DB, j ledger.JobRow, servi
 		}
 	}
 	if len(read) > 0 {
-		return ledger.RefuseFor(job.ExitConflict, "drop them, or let them read "+r.View+" instead", reason.TablesRead(r.Job, read))
+		return ledger.RefuseFor(job.ExitConflict, "drop them, or let them read "+r.View+" instead",
+			reason.TablesRead(r.Job, read))
 	}
 	return nil
 }

@@ -39,7 +39,9 @@ func pendingChange(ctx context.Context, db pg.DB, in Staging, number int) (*ledg
 
 // keepLive applies to the live version what is not part of the hash. What readers see is written by the controller of a
 // deployment; the rest is in force at once.
-func keepLive(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow, live ledger.VersionKey, open []ledger.OpenDeployment) (Staged, error) {
+func keepLive(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow, live ledger.VersionKey,
+	open []ledger.OpenDeployment,
+) (Staged, error) {
 	out := Staged{Job: in.Spec.Job, Number: job.Number(live.Number), Live: true}
 	w, err := pendingChange(ctx, tx, in, live.Number)
 	if err != nil {
@@ -66,7 +68,8 @@ func keepLive(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow, live 
 		return Staged{}, err
 	}
 	out.FlipOnly, out.Applied = true, w.Changed
-	if out.Deployment, err = ledger.InsertDeployment(ctx, tx, in.deployment(j, live.Number, true, job.PromoteAuto)); err != nil {
+	if out.Deployment, err = ledger.InsertDeployment(ctx, tx,
+		in.deployment(j, live.Number, true, job.PromoteAuto)); err != nil {
 		return out, err
 	}
 	if err := ledger.SetPending(ctx, tx, out.Deployment, w); err != nil {
@@ -89,7 +92,8 @@ func applyPlainly(ctx context.Context, tx *pg.Tx, in Staging, number int, deploy
 		return nil, err
 	}
 	return w.Changed, ledger.AddEvent(ctx, tx, ledger.Entry{
-		Job: string(ref.Job), Number: number, Deployment: deployment, Kind: ledger.EventApplied, By: in.By, Message: reason.Applied(w.Changed), Detail: w.Changed,
+		Job: string(ref.Job), Number: number, Deployment: deployment, Kind: ledger.EventApplied, By: in.By,
+		Message: reason.Applied(w.Changed), Detail: w.Changed,
 	})
 }
 

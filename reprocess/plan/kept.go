@@ -21,10 +21,12 @@ func (k Keeping) byRecord() bool {
 	return k.Spec.Serve.Keep > 0 && k.Layout.Keep != nil && k.Layout.Keep.ByRecord
 }
 
-// Kept is where the time begins that two versions keep (serve.keep), by partition. A partition of which the log holds nothing
-// older than that time, and no longer all of it, is not among them: what it lost may be of that time. It is nil when one of the
-// two keeps everything, or by another time than that of the records.
-func Kept(ctx context.Context, brokers Brokers, live, candidate Keeping, now time.Time) (map[job.Partition]int64, error) {
+// Kept is where the time begins that two versions keep (serve.keep), by partition. A partition of which the log holds
+// nothing older than that time, and no longer all of it, is not among them: what it lost may be of that time. It is nil
+// when one of the two keeps everything, or by another time than that of the records.
+func Kept(ctx context.Context, brokers Brokers, live, candidate Keeping, now time.Time) (map[job.Partition]int64,
+	error,
+) {
 	if !live.byRecord() || !candidate.byRecord() {
 		return nil, nil //nolint:nilnil // the time of the records does not decide
 	}
@@ -51,8 +53,8 @@ func Kept(ctx context.Context, brokers Brokers, live, candidate Keeping, now tim
 // expires reports that both versions expire their rows.
 func (c histories) expires() bool { return c.liveSpec.Serve.Keep > 0 && c.candidate.Serve.Keep > 0 }
 
-// unexpired counts the rows of live that both versions keep, by a time that need not be that of the records. Without such rows nothing
-// is lost.
+// unexpired counts the rows of live that both versions keep, by a time that need not be that of the records. Without
+// such rows nothing is lost.
 func (q Survey) unexpired(ctx context.Context, c histories, lost *readiness.Lost) error {
 	keep := c.layout.Keep
 	if keep == nil || q.Serving == nil {

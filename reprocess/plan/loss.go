@@ -164,7 +164,8 @@ func (q Survey) bounded(ctx context.Context, f func(pg.DB) error) error {
 		return f(q.DB)
 	}
 	return pool.ReadCommitted(ctx, func(tx *pg.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', @limit, true)`, pgx.NamedArgs{"limit": fmt.Sprintf("%dms", olderTimeout.Milliseconds())}); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT set_config('statement_timeout', @limit, true)`,
+			pgx.NamedArgs{"limit": fmt.Sprintf("%dms", olderTimeout.Milliseconds())}); err != nil {
 			return err
 		}
 		return f(tx)
@@ -186,8 +187,8 @@ func timeColumn(l job.Layout) (name, kind string) {
 	return "", ""
 }
 
-// lossRefusal is the refusal to lose results; nil when nothing is lost. start is where the candidate's replay is to begin
-// when that is not decided yet, else empty.
+// lossRefusal is the refusal to lose results; nil when nothing is lost. start is where the candidate's replay is to
+// begin when that is not decided yet, else empty.
 func lossRefusal(l readiness.Lost, live, candidate job.Ref, start string, now time.Time) error {
 	if len(l.Losses) == 0 {
 		return nil

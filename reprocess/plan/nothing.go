@@ -8,7 +8,8 @@ import (
 	"github.com/kappactl/kappactl/internal/reason"
 )
 
-// nothingToReplay warns of topics that hold records of which the start point leaves nothing to replay; zero when there are none.
+// nothingToReplay warns of topics that hold records of which the start point leaves nothing to replay; zero when there
+// are none.
 func nothingToReplay(start string, topics []job.TopicFacts, frozen []job.Frozen) reason.Reason {
 	var names []string
 	var held int64

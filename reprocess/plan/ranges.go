@@ -27,9 +27,11 @@ const (
 	segmentFloor   = 10_000
 )
 
-// ranges are what to replay of the topics: from the job's start point to the last stable offset. A start point that lies
-// before the log start is a gap.
-func ranges(ctx context.Context, brokers Brokers, spec *job.Spec, facts []job.TopicFacts, now time.Time) ([]job.Frozen, error) {
+// ranges are what to replay of the topics: from the job's start point to the last stable offset. A start point that
+// lies before the log start is a gap.
+func ranges(ctx context.Context, brokers Brokers, spec *job.Spec, facts []job.TopicFacts, now time.Time) ([]job.Frozen,
+	error,
+) {
 	from, err := startOffsets(ctx, brokers, spec, facts, now)
 	if err != nil {
 		return nil, err
@@ -66,11 +68,14 @@ func ranges(ctx context.Context, brokers Brokers, spec *job.Spec, facts []job.To
 // startOffset gives the first offset of a partition, or why that is a gap.
 type startOffset func(t job.TopicFacts, p job.PartitionFacts) (int64, string)
 
-func startOffsets(ctx context.Context, brokers Brokers, spec *job.Spec, facts []job.TopicFacts, now time.Time) (startOffset, error) {
+func startOffsets(ctx context.Context, brokers Brokers, spec *job.Spec, facts []job.TopicFacts,
+	now time.Time,
+) (startOffset, error) {
 	switch start := spec.Replay.Start; {
 	case spec.Replay.Offsets != nil:
 		if unknown := unknownPartitions(spec.Replay.Offsets, facts); len(unknown) > 0 {
-			return nil, ledger.RefuseFor(job.ExitUsage, "name the partitions that the topics have", reason.UnknownPartitions(unknown))
+			return nil, ledger.RefuseFor(job.ExitUsage, "name the partitions that the topics have",
+				reason.UnknownPartitions(unknown))
 		}
 		return func(_ job.TopicFacts, p job.PartitionFacts) (int64, string) { return explicit(p, spec.Replay.Offsets) }, nil
 	case start == startEarliest || start == "":
@@ -95,11 +100,13 @@ func startOffsets(ctx context.Context, brokers Brokers, spec *job.Spec, facts []
 		case first > p.Start || p.Start == 0 || keepsSince(t, at, now):
 			return max(first, p.Start), ""
 		}
-		return 0, fmt.Sprintf("%s: the log begins at offset %d; records since %s before it may be deleted", p.Partition, p.Start, at.UTC().Format(time.RFC3339))
+		return 0, fmt.Sprintf("%s: the log begins at offset %d; records since %s before it may be deleted", p.Partition,
+			p.Start, at.UTC().Format(time.RFC3339))
 	}, nil
 }
 
-// keepsSince reports whether what retention has deleted is older than at: it deletes by time only, and keeps longer than that.
+// keepsSince reports whether what retention has deleted is older than at: it deletes by time only, and keeps longer
+// than that.
 func keepsSince(t job.TopicFacts, at, now time.Time) bool {
 	return t.RetentionBytes < 0 && t.RetentionMS >= 0 && !t.Compacted && now.Sub(at).Milliseconds() < t.RetentionMS
 }
@@ -143,7 +150,8 @@ func explicit(p job.PartitionFacts, offsets map[string]int64) (int64, string) {
 	case !ok:
 		return 0, fmt.Sprintf("%s: replay.start names no offset for it", p.Partition)
 	case from < p.Start:
-		return 0, fmt.Sprintf("gap %s %s: the log begins at offset %d", p.Partition, job.Range{From: from, To: p.Start}, p.Start)
+		return 0, fmt.Sprintf("gap %s %s: the log begins at offset %d", p.Partition, job.Range{From: from, To: p.Start},
+			p.Start)
 	case from > p.End:
 		return 0, fmt.Sprintf("%s: offset %d is beyond the end of the log, %d", p.Partition, from, p.End)
 	}

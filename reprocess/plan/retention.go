@@ -9,8 +9,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/readiness"
 )
 
-// AskAges asks the brokers how old records are. Topics that keep everything are not asked about. What is archived, of a job
-// with a history, is not deleted.
+// AskAges asks the brokers how old records are. Topics that keep everything are not asked about. What is archived, of a
+// job with a history, is not deleted.
 func AskAges(ctx context.Context, brokers Brokers, h History, names []string, now time.Time) (readiness.Ages, error) {
 	a, err := askAges(ctx, brokers, names, now)
 	if err != nil || h == nil {

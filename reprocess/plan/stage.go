@@ -43,7 +43,8 @@ type Staged struct {
 	Resumed    bool // this hash is rolling out or waiting already
 	FlipOnly   bool // this hash is standby, or live with another view: nothing is replayed
 	Live       bool // this hash is live
-	// Applied are the keys of the file that changed beside the hash. Without FlipOnly and Resumed they are in force already.
+	// Applied are the keys of the file that changed beside the hash. Without FlipOnly and Resumed they are in force
+	// already.
 	Applied []string
 }
 
@@ -79,7 +80,8 @@ func lockJobFor(ctx context.Context, tx *pg.Tx, in Staging) (ledger.JobRow, erro
 		return ledger.JobRow{}, err
 	}
 	if owner != "" && owner != string(name) {
-		return ledger.JobRow{}, ledger.RefuseFor(job.ExitConflict, "choose another serve.view", reason.ViewOfOther(view, owner))
+		return ledger.JobRow{}, ledger.RefuseFor(job.ExitConflict, "choose another serve.view",
+			reason.ViewOfOther(view, owner))
 	}
 	if err := ledger.InsertJob(ctx, tx, in.Spec, in.ClusterID); err != nil {
 		if pg.Code(err) == ledger.UniqueViolation {
@@ -92,7 +94,8 @@ func lockJobFor(ctx context.Context, tx *pg.Tx, in Staging) (ledger.JobRow, erro
 		return ledger.JobRow{}, err
 	}
 	if j.DroppingAt != nil {
-		return ledger.JobRow{}, ledger.RefuseFor(job.ExitConflict, fmt.Sprintf("kappactl drop %s   # waits until it is gone", name),
+		return ledger.JobRow{}, ledger.RefuseFor(job.ExitConflict,
+			fmt.Sprintf("kappactl drop %s   # waits until it is gone", name),
 			reason.DropUnderWay(name))
 	}
 	if j.View() != view {
@@ -170,7 +173,9 @@ func stage(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow) (Staged,
 }
 
 // resume goes on with a deployment of the same hash: it follows the newest wish about where to stop.
-func resume(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow, d ledger.OpenDeployment, open []ledger.OpenDeployment) (Staged, error) {
+func resume(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow, d ledger.OpenDeployment,
+	open []ledger.OpenDeployment,
+) (Staged, error) {
 	out := Staged{Job: in.Spec.Job, Number: job.Number(d.Number), Deployment: d.ID, Resumed: true, FlipOnly: d.FlipOnly}
 	if err := otherRollingOut(j.Name, d.ID, open); err != nil {
 		return Staged{}, err
@@ -200,8 +205,11 @@ func otherRollingOut(name string, but int64, open []ledger.OpenDeployment) error
 	return nil
 }
 
-// verifyStandby makes a deployment of a version that is standby: nothing is replayed, and it goes through the gates of a candidate.
-func verifyStandby(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow, standby ledger.VersionKey) (Staged, error) {
+// verifyStandby makes a deployment of a version that is standby: nothing is replayed, and it goes through the gates of
+// a candidate.
+func verifyStandby(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow, standby ledger.VersionKey) (Staged,
+	error,
+) {
 	out := Staged{Job: in.Spec.Job, Number: job.Number(standby.Number), FlipOnly: true}
 	var err error
 	if out.Applied, err = applyPlainly(ctx, tx, in, standby.Number, 0); err != nil {
@@ -241,7 +249,8 @@ func stageNew(ctx context.Context, tx *pg.Tx, in Staging, j ledger.JobRow) (Stag
 		return out, err
 	}
 	return out, ledger.AddEvent(ctx, tx, ledger.Entry{
-		Job: j.Name, Number: number, Deployment: out.Deployment, Kind: ledger.EventDeploy, By: in.By, Message: reason.StagedAs(in.Hash),
+		Job: j.Name, Number: number, Deployment: out.Deployment, Kind: ledger.EventDeploy, By: in.By,
+		Message: reason.StagedAs(in.Hash),
 	})
 }
 
@@ -260,7 +269,8 @@ func promoteMode(in Staging, j ledger.JobRow) job.PromoteMode {
 // version is the version that the staging makes.
 func (in Staging) version(number int) ledger.NewVersion {
 	return ledger.NewVersion{
-		Number: number, Hash: in.Hash, Spec: in.Spec, Layout: in.Layout, File: in.File, Dialect: in.Dialect, Engine: in.Engine,
+		Number: number, Hash: in.Hash, Spec: in.Spec, Layout: in.Layout, File: in.File, Dialect: in.Dialect,
+		Engine:      in.Engine,
 		GitRevision: in.GitRevision, By: in.By, Held: in.Until == string(job.Staged),
 	}
 }

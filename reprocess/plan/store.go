@@ -51,7 +51,8 @@ func (h Histories) Reading(s *job.Spec, b Brokers) Brokers {
 	return b
 }
 
-// Patience is how long a question about a job's history may take: most, or a minute when a file of the archive may have to be fetched.
+// Patience is how long a question about a job's history may take: most, or a minute when a file of the archive may have
+// to be fetched.
 func Patience(s *job.Spec, most time.Duration) time.Duration {
 	if s.ReadsArchive() {
 		return max(most, time.Minute)
@@ -71,7 +72,8 @@ type Positions interface {
 type Serving interface {
 	// Taken is the kind of relation that has the view's name ("table", "view", …), empty when none has.
 	Taken(ctx context.Context, db pg.DB, view job.ViewName) (string, error)
-	// Preflight refuses what would stop the build or the flip of a new version: a missing schema or role, a table's name that is taken.
+	// Preflight refuses what would stop the build or the flip of a new version: a missing schema or role, a table's name
+	// that is taken.
 	Preflight(ctx context.Context, db pg.DB, view job.ViewName, to job.Ref, l job.Layout, grants map[string][]string) error
 	// Check reports whether the candidate can take over the contract: *job.Refusal naming the column when it cannot.
 	// Added columns need allow.

@@ -53,15 +53,19 @@ func compactedRefusal(t job.TopicFacts) error {
 	return ledger.RefuseFor(job.ExitUsage, "read a topic without cleanup.policy=compact", reason.TopicCompacted(t.Name))
 }
 
-// CoversLive refuses a candidate at these positions by whose flip readers would lose results, unless exactly that loss was
-// accepted. It returns the token of the accepted loss.
-func (q Survey) CoversLive(ctx context.Context, st *ledger.State, positions []job.Position, accepted string) (string, error) {
+// CoversLive refuses a candidate at these positions by whose flip readers would lose results, unless exactly that loss
+// was accepted. It returns the token of the accepted loss.
+func (q Survey) CoversLive(ctx context.Context, st *ledger.State, positions []job.Position, accepted string) (string,
+	error,
+) {
 	return q.coverage(ctx, st, "", covered(positions), accepted)
 }
 
 // coverage is CoversLive for a replay that begins at these offsets. start is where it is to begin as long as they may
 // still move, else empty.
-func (q Survey) coverage(ctx context.Context, st *ledger.State, start string, begins []readiness.Start, accepted string) (string, error) {
+func (q Survey) coverage(ctx context.Context, st *ledger.State, start string, begins []readiness.Start,
+	accepted string,
+) (string, error) {
 	live, ref := st.LiveRef(), st.Ref()
 	if live == nil || *live == ref {
 		return accepted, nil
@@ -86,7 +90,8 @@ func (q Survey) coverage(ctx context.Context, st *ledger.State, start string, be
 		return "", err
 	}
 	lost, err := q.compare(ctx, histories{
-		live: *live, liveSpec: liveSpec, layout: layout, covered: positions, candidate: &st.Spec, begins: begins, to: like, gaps: gaps,
+		live: *live, liveSpec: liveSpec, layout: layout, covered: positions, candidate: &st.Spec, begins: begins, to: like,
+		gaps: gaps,
 	})
 	switch {
 	case err != nil:
@@ -113,7 +118,8 @@ func (q Survey) liveCovers(ctx context.Context, live job.Ref, begins []readiness
 	return covered(p), err
 }
 
-// AcceptedGaps are the accepted gaps of live and of the candidate. An adopted relation may have the results of every record.
+// AcceptedGaps are the accepted gaps of live and of the candidate. An adopted relation may have the results of every
+// record.
 func (q Survey) AcceptedGaps(ctx context.Context, live, candidate job.Ref) (readiness.Gaps, error) {
 	var g readiness.Gaps
 	var err error

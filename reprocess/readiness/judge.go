@@ -113,7 +113,8 @@ func ExitCode(k job.FaultKind) job.ExitCode {
 	switch k {
 	case job.FaultGap, job.FaultRecreated, job.FaultArchive:
 		return job.ExitGap
-	case job.FaultNone, job.FaultMissing, job.FaultTooLarge, job.FaultQuery, job.FaultRecord, job.FaultTable, job.FaultEpochs,
+	case job.FaultNone, job.FaultMissing, job.FaultTooLarge, job.FaultQuery, job.FaultRecord, job.FaultTable,
+		job.FaultEpochs,
 		job.FaultProgram:
 	}
 	return job.ExitUnhealthy

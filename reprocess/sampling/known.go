@@ -111,11 +111,14 @@ type noted struct {
 }
 
 func notedIn(st *ledger.State) noted {
-	return noted{verdict: readiness.Judgement{Verdict: st.Verdict, Reason: st.Reason}, stale: st.StaleSince != nil, warnings: st.Warnings}
+	return noted{
+		verdict: readiness.Judgement{Verdict: st.Verdict, Reason: st.Reason}, stale: st.StaleSince != nil,
+		warnings: st.Warnings,
+	}
 }
 
-// write stores the samples. Those of a steady version are written when they changed, and otherwise it is noted now and then that they
-// are still true.
+// write stores the samples. Those of a steady version are written when they changed, and otherwise it is noted now and
+// then that they are still true.
 func (w *Sampler) write(ctx context.Context, st *ledger.State, rows []readiness.Observation) error {
 	now := w.c.Now()
 	if !w.Together {

@@ -8,8 +8,8 @@ import (
 	"github.com/kappactl/kappactl/reprocess/ledger"
 )
 
-// Moved notes how many keys of an upsert the replay saw in more than one partition: Kafka keeps the order of a key's records within a
-// partition only.
+// Moved notes how many keys of an upsert the replay saw in more than one partition: Kafka keeps the order of a key's
+// records within a partition only.
 func (w *Sampler) Moved(ctx context.Context, st *ledger.State) error {
 	work, err := w.c.Engines.Of(&st.Spec)
 	if err != nil {
@@ -32,8 +32,8 @@ func (w *Sampler) Moved(ctx context.Context, st *ledger.State) error {
 // ForgetKeys lets the next sample read again what is known of keys in several partitions.
 func (w *Sampler) ForgetKeys() { w.movedKnown = false }
 
-// keysMoved are the warnings of an upsert whose keys are, or may be, in more than one partition. They are read once, and
-// again after partitions were added.
+// keysMoved are the warnings of an upsert whose keys are, or may be, in more than one partition. They are read once,
+// and again after partitions were added.
 func (w *Sampler) keysMoved(ctx context.Context, st *ledger.State) ([]reason.Reason, error) {
 	if st.Layout.Shape != job.Latest || w.movedKnown {
 		return w.moved, nil

@@ -72,7 +72,9 @@ func (w *Sampler) Sample(ctx context.Context, st *ledger.State) (Sample, error) 
 }
 
 // record writes a sample down.
-func (w *Sampler) record(ctx context.Context, st *ledger.State, of Sample, rows []readiness.Observation, paces []ledger.Pace) error {
+func (w *Sampler) record(ctx context.Context, st *ledger.State, of Sample, rows []readiness.Observation,
+	paces []ledger.Pace,
+) error {
 	if err := w.age(ctx, st, rows); err != nil {
 		return err
 	}
@@ -91,7 +93,9 @@ func (w *Sampler) record(ctx context.Context, st *ledger.State, of Sample, rows 
 }
 
 // livePositions are those a candidate is compared with; none when live is down, for then it is no measure.
-func (w *Sampler) livePositions(ctx context.Context, st *ledger.State) (map[job.Partition]*int64, *readiness.Counts, error) {
+func (w *Sampler) livePositions(ctx context.Context, st *ledger.State) (map[job.Partition]*int64, *readiness.Counts,
+	error,
+) {
 	live := st.LiveRef()
 	if live == nil || st.IsLive() {
 		return nil, nil, nil
@@ -191,16 +195,21 @@ func (w *Sampler) overall(
 	case w.good.IsZero():
 		w.good = now
 	}
-	v := readiness.Version{Phase: st.Phase, StableFor: st.Spec.Ready.StableFor, Unhealthy: w.tooManyDead(st, now, positions, live)}
+	v := readiness.Version{
+		Phase: st.Phase, StableFor: st.Spec.Ready.StableFor,
+		Unhealthy: w.tooManyDead(st, now, positions, live),
+	}
 	if ok {
 		v.WithinFor = now.Sub(w.good)
 	}
 	return readiness.Overall(judged, v)
 }
 
-// tooManyDead is why a version with too many dead letters is unhealthy: a candidate by all of them and beside live, another
-// by those of the last minutes.
-func (w *Sampler) tooManyDead(st *ledger.State, now time.Time, positions []job.Position, live *readiness.Counts) reason.Reason {
+// tooManyDead is why a version with too many dead letters is unhealthy: a candidate by all of them and beside live,
+// another by those of the last minutes.
+func (w *Sampler) tooManyDead(st *ledger.State, now time.Time, positions []job.Position,
+	live *readiness.Counts,
+) reason.Reason {
 	n := readiness.Counts{At: now}
 	for _, p := range positions {
 		n.Add(p)
@@ -209,7 +218,8 @@ func (w *Sampler) tooManyDead(st *ledger.State, now time.Time, positions []job.P
 	if !ledger.Candidate(st.Phase) {
 		n, live = w.dead.Recent(), nil
 	}
-	return readiness.TooManyDeadLetters(st.Ref(), st.Spec.Source.OnError.Max, n, live, ledger.Candidate(st.Phase) && st.Phase.Consumes())
+	return readiness.TooManyDeadLetters(st.Ref(), st.Spec.Source.OnError.Max, n, live, ledger.Candidate(st.Phase) &&
+		st.Phase.Consumes())
 }
 
 // Follow gives partitions that appeared since a place to start from, their first offset.

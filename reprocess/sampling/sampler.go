@@ -1,5 +1,5 @@
-// Package sampling reads how far a version is, judges it and writes both down: once a tick for each version, and in one statement for
-// all versions of an agent that only follow their topics.
+// Package sampling reads how far a version is, judges it and writes both down: once a tick for each version, and in one
+// statement for all versions of an agent that only follow their topics.
 package sampling
 
 import (
@@ -101,7 +101,8 @@ func (c *Samplers) Of(deployment, claim int64) *Sampler {
 	}
 }
 
-// WithTrouble is the verdict j, unless a step that fails here or work that fails on an agent is why the version does not go on.
+// WithTrouble is the verdict j, unless a step that fails here or work that fails on an agent is why the version does
+// not go on.
 func (w *Sampler) WithTrouble(st *ledger.State, j readiness.Judgement, paces []ledger.Pace) readiness.Judgement {
 	elsewhere := w.Unreadable
 	for _, p := range paces {

@@ -44,7 +44,8 @@ const (
 	beats = 20
 	// togetherWithin is how long statements for many versions may take.
 	togetherWithin = 10 * time.Second
-	// keepEvery is after how many ticks samples that did not change are noted as taken again; readiness.StaleAfter is longer.
+	// keepEvery is after how many ticks samples that did not change are noted as taken again; readiness.StaleAfter is
+	// longer.
 	keepEvery = 2
 )
 
@@ -104,8 +105,8 @@ func (c *Samplers) askPaces(ctx context.Context, of []job.Ref) ([][]ledger.Pace,
 	return out, nil
 }
 
-// askEnds asks the brokers once for the topics of all. Where something is missing in the answer, the topics of a version are asked for by
-// themselves: what is wrong with a topic concerns only those who read it.
+// askEnds asks the brokers once for the topics of all. Where something is missing in the answer, the topics of a
+// version are asked for by themselves: what is wrong with a topic concerns only those who read it.
 func (c *Samplers) askEnds(ctx context.Context, of [][]string) ([]ends, error) {
 	names := slices.Concat(of...)
 	slices.Sort(names)

@@ -15,8 +15,8 @@ import (
 // agesEvery is how often a version that is behind asks how old its unread records are.
 const agesEvery = time.Minute
 
-// age asks again how old the unread part of the logs is, when the version is behind and the last answer is old. What cannot be asked
-// stays unknown.
+// age asks again how old the unread part of the logs is, when the version is behind and the last answer is old. What
+// cannot be asked stays unknown.
 func (w *Sampler) age(ctx context.Context, st *ledger.State, rows []readiness.Observation) error {
 	now := w.c.Now()
 	if !readiness.Behind(st.Phase, rows) {
@@ -81,7 +81,8 @@ func (w *Sampler) warn(ctx context.Context, st *ledger.State, rows []readiness.O
 	if err := w.sound(ctx, st, retention, expiry.Conclusive(st.Phase, rows, w.ages)); err != nil {
 		return err
 	}
-	warnings = slices.DeleteFunc(slices.Concat(warnings, ledger.SlowedBy(paces), moved, []reason.Reason{w.Unindexed}), reason.Reason.IsZero)
+	warnings = slices.DeleteFunc(slices.Concat(warnings, ledger.SlowedBy(paces), moved, []reason.Reason{w.Unindexed}),
+		reason.Reason.IsZero)
 	return w.noteWarnings(ctx, st, warnings)
 }
 

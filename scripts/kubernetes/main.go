@@ -1,5 +1,5 @@
-// Command kubernetes decodes Kubernetes objects strictly by the API's own Go types: an unknown or repeated field, a wrong type and an
-// unknown kind end it with 1. Its arguments are files of YAML documents.
+// Command kubernetes decodes Kubernetes objects strictly by the API's own Go types: an unknown or repeated field, a
+// wrong type and an unknown kind end it with 1. Its arguments are files of YAML documents.
 package main
 
 import (

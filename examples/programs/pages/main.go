@@ -1,5 +1,5 @@
-// Command pages counts the records of each page: a program for a job of engine: program with commit: table. It is all that such a
-// program needs, and docs/programs.md explains it.
+// Command pages counts the records of each page: a program for a job of engine: program with commit: table. It is all
+// that such a program needs, and docs/programs.md explains it.
 //
 //	pages [--from PAGE]     counts pages from that number on
 package main

@@ -105,7 +105,8 @@ func (d *Document) nearest(path string) *yaml.Node {
 func (d *Document) parse(text []byte) *yaml.Node {
 	switch {
 	case len(text) > MaxBytes:
-		d.fault(0, 0, fmt.Sprintf("the file holds %d bytes, more than %d", len(text), MaxBytes), "keep one job or one set of settings in a file")
+		d.fault(0, 0, fmt.Sprintf("the file holds %d bytes, more than %d", len(text), MaxBytes),
+			"keep one job or one set of settings in a file")
 		return nil
 	case !utf8.Valid(text):
 		line, column := invalidAt(text)
@@ -122,7 +123,8 @@ func (d *Document) parse(text []byte) *yaml.Node {
 		return nil
 	}
 	if err := decoder.Decode(&more); err == nil {
-		d.fault(more.Line, more.Column, "a second YAML document begins here", "keep one document in a file; remove the --- line and what follows")
+		d.fault(more.Line, more.Column, "a second YAML document begins here",
+			"keep one document in a file; remove the --- line and what follows")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(text, err)

@@ -46,13 +46,16 @@ func OneOf[T ~string](to *T, words ...T) Value {
 
 // Bool accepts true or false.
 func Bool(to *bool) Value {
-	return Value{Type: "true | false", Schema: Schema{"type": "boolean"}, Read: func(d *Document, n *yaml.Node, path string) {
-		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
-			d.Refuse(n, path, "want true or false, not "+kindOf(n), "write true or false, without quotes")
-			return
-		}
-		*to = strings.EqualFold(n.Value, "true")
-	}}
+	return Value{
+		Type: "true | false", Schema: Schema{"type": "boolean"},
+		Read: func(d *Document, n *yaml.Node, path string) {
+			if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
+				d.Refuse(n, path, "want true or false, not "+kindOf(n), "write true or false, without quotes")
+				return
+			}
+			*to = strings.EqualFold(n.Value, "true")
+		},
+	}
 }
 
 // Int accepts a whole number between least and most.
@@ -125,11 +128,14 @@ func Either(text, mapping Value) Value {
 	if mapping.List {
 		kind, word = yaml.SequenceNode, "list"
 	}
-	return Value{Type: text.Type + " | " + word, Keys: mapping.Keys, List: mapping.List, Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {
-		if n.Kind == kind {
-			mapping.Read(d, n, path)
-			return
-		}
-		text.Read(d, n, path)
-	}}
+	return Value{
+		Type: text.Type + " | " + word, Keys: mapping.Keys, List: mapping.List, Schema: schema,
+		Read: func(d *Document, n *yaml.Node, path string) {
+			if n.Kind == kind {
+				mapping.Read(d, n, path)
+				return
+			}
+			text.Read(d, n, path)
+		},
+	}
 }

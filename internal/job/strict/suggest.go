@@ -42,7 +42,8 @@ func (d *Document) cure(name, path string, known []string) string {
 	if len(homes) == 0 || len(homes) > 2 || Nearest(name, known) != "" {
 		return Suggest(name, known)
 	}
-	return "it is a key of " + strings.Join(homes, " and of ") + ": move it there. Known here: " + strings.Join(known, ", ")
+	return "it is a key of " + strings.Join(homes, " and of ") + ": move it there. Known here: " +
+		strings.Join(known, ", ")
 }
 
 // Nearest returns the known name that name is probably a misspelling of, or "". Of two equally close names it returns

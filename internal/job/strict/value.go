@@ -42,7 +42,8 @@ func (d *Document) read(v Value, n *yaml.Node, path string) {
 func (d *Document) Plain(n *yaml.Node, path string) bool {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		d.Refuse(n, path, "an alias (*"+n.Value+") is not allowed", "write the value itself; anchors and aliases are not supported")
+		d.Refuse(n, path, "an alias (*"+n.Value+") is not allowed",
+			"write the value itself; anchors and aliases are not supported")
 	case n.Anchor != "":
 		d.Refuse(n, path, "an anchor (&"+n.Anchor+") is not allowed", "remove it; anchors and aliases are not supported")
 	case n.Style&yaml.TaggedStyle != 0:
@@ -84,30 +85,33 @@ func clip(s string) string {
 
 // Mapping accepts a mapping with these keys and no others.
 func Mapping(keys ...Key) Value {
-	return Value{Type: "mapping", Keys: keys, Schema: mappingSchema(keys), Read: func(d *Document, n *yaml.Node, path string) {
-		if n.Kind != yaml.MappingNode {
-			d.Refuse(n, path, "want a mapping, not "+kindOf(n), "write its keys below it: "+names(keys))
-			return
-		}
-		seen := map[string]bool{}
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			seen[n.Content[i].Value] = true
-		}
-		d.Entries(n, path, func(name, at string, key, value *yaml.Node) {
-			i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
-			if i < 0 {
-				seen[Nearest(name, keyNames(keys))] = true // a misspelt key is not reported as missing too
-				d.Refuse(key, at, fmt.Sprintf("unknown key %q", clip(name)), d.cure(name, path, keyNames(keys)))
+	return Value{
+		Type: "mapping", Keys: keys, Schema: mappingSchema(keys),
+		Read: func(d *Document, n *yaml.Node, path string) {
+			if n.Kind != yaml.MappingNode {
+				d.Refuse(n, path, "want a mapping, not "+kindOf(n), "write its keys below it: "+names(keys))
 				return
 			}
-			d.read(keys[i].Value, value, at)
-		})
-		for _, k := range keys {
-			if k.Required && !seen[k.Name] {
-				d.Refuse(n, Join(path, k.Name), "missing", "add "+k.Name+": a "+k.Value.Type)
+			seen := map[string]bool{}
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				seen[n.Content[i].Value] = true
 			}
-		}
-	}}
+			d.Entries(n, path, func(name, at string, key, value *yaml.Node) {
+				i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
+				if i < 0 {
+					seen[Nearest(name, keyNames(keys))] = true // a misspelt key is not reported as missing too
+					d.Refuse(key, at, fmt.Sprintf("unknown key %q", clip(name)), d.cure(name, path, keyNames(keys)))
+					return
+				}
+				d.read(keys[i].Value, value, at)
+			})
+			for _, k := range keys {
+				if k.Required && !seen[k.Name] {
+					d.Refuse(n, Join(path, k.Name), "missing", "add "+k.Name+": a "+k.Value.Type)
+				}
+			}
+		},
+	}
 }
 
 // Entries visits the pairs of a mapping. It refuses keys that are not plain scalars or are repeated.
@@ -124,7 +128,8 @@ func (d *Document) Entries(n *yaml.Node, path string, visit func(name, at string
 			d.Refuse(key, path, "the key is "+kindOf(key), "write plain keys")
 			continue
 		case twice:
-			d.Refuse(key, at, fmt.Sprintf("%q occurs twice; the first is on line %d", clip(key.Value), line), "keep one of the two")
+			d.Refuse(key, at, fmt.Sprintf("%q occurs twice; the first is on line %d", clip(key.Value), line),
+				"keep one of the two")
 			continue
 		}
 		first[key.Value] = key.Line
@@ -170,31 +175,37 @@ func Join(path, key string) string {
 func Each(item func() Value) Value {
 	sample := item()
 	schema := Schema{"type": "array", "items": sample.Schema}
-	return Value{Type: "list (" + sample.Type + ")", Keys: sample.Keys, List: true, Schema: schema, Read: func(d *Document, n *yaml.Node, path string) {
-		if n.Kind != yaml.SequenceNode {
-			d.Refuse(n, path, "want a list, not "+kindOf(n), "write [ ] around it, or each item on its own line after a dash")
-			return
-		}
-		for i, c := range n.Content {
-			d.read(item(), c, fmt.Sprintf("%s[%d]", path, i))
-		}
-	}}
+	return Value{
+		Type: "list (" + sample.Type + ")", Keys: sample.Keys, List: true, Schema: schema,
+		Read: func(d *Document, n *yaml.Node, path string) {
+			if n.Kind != yaml.SequenceNode {
+				d.Refuse(n, path, "want a list, not "+kindOf(n), "write [ ] around it, or each item on its own line after a dash")
+				return
+			}
+			for i, c := range n.Content {
+				d.read(item(), c, fmt.Sprintf("%s[%d]", path, i))
+			}
+		},
+	}
 }
 
 // Named accepts a mapping with arbitrary keys; value returns the reader of one entry. The caller sets Keys and the
 // schema of an entry.
 func Named(kind string, value func(d *Document, name, path string, key *yaml.Node) (Value, bool)) Value {
-	return Value{Type: kind, Schema: Schema{"type": "object", "title": kind}, Read: func(d *Document, n *yaml.Node, path string) {
-		if n.Kind != yaml.MappingNode {
-			d.Refuse(n, path, "want a mapping, not "+kindOf(n), "write one entry per line below it, as NAME: VALUE")
-			return
-		}
-		d.Entries(n, path, func(name, at string, key, node *yaml.Node) {
-			if v, ok := value(d, name, at, key); ok {
-				d.read(v, node, at)
+	return Value{
+		Type: kind, Schema: Schema{"type": "object", "title": kind},
+		Read: func(d *Document, n *yaml.Node, path string) {
+			if n.Kind != yaml.MappingNode {
+				d.Refuse(n, path, "want a mapping, not "+kindOf(n), "write one entry per line below it, as NAME: VALUE")
+				return
 			}
-		})
-	}}
+			d.Entries(n, path, func(name, at string, key, node *yaml.Node) {
+				if v, ok := value(d, name, at, key); ok {
+					d.read(v, node, at)
+				}
+			})
+		},
+	}
 }
 
 func keyNames(keys []Key) []string {
