@@ -41,6 +41,10 @@ var describedFaults = []struct {
 		job.FaultEpochs, "positions of a version of mode lambda have several epochs, so its rows would have several, too; kappactl never writes that",
 		[]string{"speedlayer/lambda_test.go:TestACommitOverTwoEpochsStops"},
 	},
+	{
+		job.FaultProgram, "the program of the job ends again and again; over when it keeps running",
+		[]string{"internal/programs/runner_test.go:TestAProgramThatEndsAgainAndAgainIsAFaultWithItsLastWords"},
+	},
 }
 
 const (

@@ -3,18 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
-	"os"
 	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kappactl/kappactl/abtest"
 	"github.com/kappactl/kappactl/batchlayer"
@@ -31,10 +24,7 @@ import (
 	"github.com/kappactl/kappactl/internal/pg"
 	"github.com/kappactl/kappactl/internal/programs"
 	"github.com/kappactl/kappactl/internal/query"
-	"github.com/kappactl/kappactl/internal/spill"
 	"github.com/kappactl/kappactl/reprocess"
-	"github.com/kappactl/kappactl/reprocess/engine"
-	"github.com/kappactl/kappactl/reprocess/ledger"
 	"github.com/kappactl/kappactl/serving"
 	"github.com/kappactl/kappactl/speedlayer"
 )

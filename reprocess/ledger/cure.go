@@ -30,7 +30,7 @@ func WayOut(ref job.Ref, p job.Partition, f job.Fault) reason.Reason {
 	switch {
 	case f.Kind == job.FaultMissing, f.Kind == job.FaultRecreated:
 		return reason.ReturnsOrDeploy()
-	case f.Kind == job.FaultTable, f.Kind == job.FaultEpochs:
+	case f.Kind == job.FaultTable, f.Kind == job.FaultEpochs, f.Kind == job.FaultProgram:
 		return reason.ResumeOrDeploy(ref)
 	case f.To > f.From:
 		return reason.ResumeSkips(ref, Gap{Topic: p.Topic, Partition: p.ID, From: f.From, To: f.To}.String())

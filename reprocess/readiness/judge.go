@@ -114,8 +114,7 @@ func ExitCode(k job.FaultKind) job.ExitCode {
 	case job.FaultGap, job.FaultRecreated, job.FaultArchive:
 		return job.ExitGap
 	case job.FaultNone, job.FaultMissing, job.FaultTooLarge, job.FaultQuery, job.FaultRecord, job.FaultTable,
-		job.FaultEpochs,
-		job.FaultProgram:
+		job.FaultEpochs, job.FaultProgram:
 	}
 	return job.ExitUnhealthy
 }
