@@ -180,7 +180,7 @@ func (c *compiler) collectForm(it item) *form {
 			separator = call.separator
 		}
 		return l.joined(separator)
-	case (f == "first" || f == "last" || f == "any_value") && (len(call.orders) > 0 || !single(duck)):
+	case (f == "first" || f == "last" || f == "any_value") && (len(call.orders) > 0 || !picked(duck)):
 		l.orders, l.place = c.listOrders(it), 1
 		if f == "last" {
 			l.orders, l.place = reversed(l.orders), -1
@@ -203,7 +203,7 @@ func (c *compiler) extremeForm(it item, l listing) *form {
 	switch {
 	case (base == "min" || base == "max") && (call.limit > 0 || !single(call.types[0])):
 		l.orders = c.orderTerms(it, "x", call.types[0], desc, desc)
-	case (base == "arg_min" || base == "arg_max") && len(call.types) > 1 && (call.limit > 0 || !single(call.types[0]) ||
+	case (base == "arg_min" || base == "arg_max") && len(call.types) > 1 && (call.limit > 0 || !picked(call.types[0]) ||
 		!single(call.types[1])):
 		l.orders = c.orderTerms(it, "y", call.types[1], desc, desc)
 		l.where = " FILTER (WHERE x IS NOT NULL AND y IS NOT NULL)"
@@ -228,6 +228,10 @@ func single(duck string) bool {
 	pg, _ := resultType(duck)
 	return comparable(duck, pg)
 }
+
+// picked reports whether a value of a DuckDB type that first, arg_max and similar functions pick has a column of its
+// own.
+func picked(duck string) bool { return single(duck) || duck == "INTERVAL" }
 
 // kept refuses values that JSON cannot hold as they are.
 func (c *compiler) kept(it item, l listing) listing {

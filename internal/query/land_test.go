@@ -244,3 +244,15 @@ func TestAveragesAreThoseOfFinishWhateverTheEngineRounds(t *testing.T) {
 		}
 	}
 }
+
+// The tables of versions that are served keep their columns when a later release compiles their query.
+func TestPickedValuesHaveTheColumnOfTheirName(t *testing.T) {
+	c := mustCompile(t, `SELECT url, last(to_days(small)) AS span, any_value(ts) AS moment, arg_max(to_days(small), ts) AS late,
+		arg_min(user_id, ts) AS early, first([small]) AS list FROM source GROUP BY url`)
+	names, _ := c.Layout.StagedColumns()
+	for _, want := range []string{"span", "moment", "late", "early", "list__list"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("no column %s in %v", want, names)
+		}
+	}
+}
