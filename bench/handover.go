@@ -38,7 +38,7 @@ func (b *bench) handover(ctx context.Context, c *crowd, h *hosted, conn *pgx.Con
 	if err := first.cmd.Process.Kill(); err != nil {
 		return err
 	}
-	_ = <-first.done // it was killed
+	<-first.done //nolint:errcheck // it was killed
 	h.agents = h.agents[1:]
 	c.Takeover, err = answered(ctx, time.Now(), conn, `SELECT
 		NOT EXISTS (SELECT FROM kappactl.position WHERE owner IS NULL OR owner = $1) AND
