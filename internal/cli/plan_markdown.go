@@ -38,6 +38,14 @@ func shortened(text string) string {
 	return strings.Join(lines[:mostDiff], "") + fmt.Sprintf("… %d more lines\n", len(lines)-mostDiff)
 }
 
+// nextStep is a command as code, and any other advice as text.
+func nextStep(next string) string {
+	if strings.HasPrefix(next, "kappactl ") {
+		return "`" + next + "`"
+	}
+	return cell(next)
+}
+
 // markdown is the plan as a section of a page.
 func (r planResult) markdown(file string) string {
 	var b strings.Builder
@@ -45,7 +53,7 @@ func (r planResult) markdown(file string) string {
 	for _, f := range r.Refusals {
 		fmt.Fprintf(&b, "> [!CAUTION]\n> `deploy` would refuse with exit code %d: %s\n", f.ExitCode, cell(f.Cause))
 		if f.Next != "" {
-			fmt.Fprintf(&b, ">\n> Next: `%s`\n", f.Next)
+			fmt.Fprintf(&b, ">\n> Next: %s\n", nextStep(f.Next))
 		}
 		b.WriteByte('\n')
 	}

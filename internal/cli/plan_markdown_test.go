@@ -15,8 +15,11 @@ func TestAPlanAsMarkdown(t *testing.T) {
 	live := "v1"
 	r := planResult{
 		Job: "a", Version: "v2", Action: "stage", Live: &live, Hash: "abc", View: planView{Name: "public.a"},
-		Diff:     textDiff("a v1 (live)", "job: a\nquery: |\n  SELECT 1 -- ```\n", "jobs/a.yaml", "job: a\nquery: |\n  SELECT 2 -- ```\n"),
-		Refusals: []planRefusal{{ExitCode: job.ExitConflict, Cause: "x | y\nz <b>", Next: "kappactl deploy a.yaml"}},
+		Diff: textDiff("a v1 (live)", "job: a\nquery: |\n  SELECT 1 -- ```\n", "jobs/a.yaml", "job: a\nquery: |\n  SELECT 2 -- ```\n"),
+		Refusals: []planRefusal{
+			{ExitCode: job.ExitConflict, Cause: "x | y\nz <b>", Next: "kappactl deploy a.yaml"},
+			{ExitCode: job.ExitConflict, Cause: "lost column", Next: "keep the column | use a new view"},
+		},
 		Warnings: []string{"slow"},
 	}
 	r.View.Added = []planColumn{{"n", "bigint"}}
@@ -24,6 +27,7 @@ func TestAPlanAsMarkdown(t *testing.T) {
 	for _, want := range []string{
 		"### a: stage v2 (abc) and replay from", "`jobs/a.yaml`, live: v1", "````diff\n--- a v1 (live)\n+++ jobs/a.yaml\n@@", "\n-  SELECT 1 -- ```\n+  SELECT 2 -- ```\n````\n",
 		`exit code 6: x \| y<br>z &lt;b>`, "> [!WARNING]\n> slow\n", "| new column | n bigint |", "Next: `kappactl deploy a.yaml`",
+		`Next: keep the column \| use a new view`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("lacks %q:\n%s", want, text)

@@ -101,7 +101,7 @@ func (r planResult) words() string {
 	case "apply":
 		return "apply the file to " + r.Version + ", which is live: nothing is replayed"
 	case "refuse":
-		return "nothing: deploy would refuse"
+		return "deploy would refuse"
 	}
 	return "stage " + r.Version + " (" + r.Hash + ") and replay from " + r.Replay.Start
 }
