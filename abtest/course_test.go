@@ -39,7 +39,7 @@ func TestTheCourseOfARun(t *testing.T) {
 		arm    string
 		hours  float64
 		reward float64
-	}{"a": {"v1", 9, 2}, "b": {"v1", 5, 4}, "c": {"v2", 9, 100}, "d": {"v2", 5, -1}, "open": {"v2", .5, 7}} {
+	}{"a": {"v1", 8.95, 2}, "b": {"v1", 4.95, 4}, "c": {"v2", 8.95, 100}, "d": {"v2", 4.95, -1}, "open": {"v2", .5, 7}} {
 		r.exec(`INSERT INTO kappactl.assignment (job, run, subject, arm, epoch, probability, exposed_at, reward)
 			VALUES ('orders', 1, $1, $2, 1, 500000, clock_timestamp() - make_interval(mins => $3), $4)`, subject, of.arm, int(of.hours*60), of.reward)
 	}
