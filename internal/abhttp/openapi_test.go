@@ -18,7 +18,8 @@ import (
 // document is docs/openapi.yaml.
 type document struct {
 	paths    map[string]any
-	compiler *jsonschema.Compiler
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler // guarded by mu, with the schemas that it has made
 }
 
 const documentName = "openapi.json"
@@ -111,6 +112,8 @@ func (d *document) check(t *testing.T, e endpoint, a answer) {
 		t.Errorf("%s is %s, which docs/openapi.yaml does not have", at, kind)
 		return
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	schema, err := d.compiler.Compile(documentName + pointer + "/content/" + strings.ReplaceAll(kind, "/", "~1") + "/schema")
 	if err != nil {
 		t.Fatal(err)
